@@ -115,6 +115,7 @@ TOUCHING: dict[str, str] = {
     "spark/inspect/state_reader.py": USERS,
     "spark/savepoints/requested_savepoint.py": USERS,
     "spark/upgrade/handover.py": OWN,
+    "spark/upgrade/history_choice.py": USERS,
     "spark/upgrade/position_diff.py": USERS,
     "spark/upgrade/shadow.py": USERS,
     "spark/savepoints/savepoint_requests.py": USERS,

@@ -164,6 +164,55 @@ def test_a_source_of_another_kind_is_refused(penstock, job, saved, more):
     assert result.stdout.endswith("refused:\n  source files: it was files, and is generator\n")
 
 
+def test_the_choices_about_a_history_are_shown(penstock, job, saved, tmp_path):
+    plan = ("plan", job, "--from", str(saved))
+    result = penstock(*plan, "--start-empty", "files", *NEW)
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.splitlines()[-2:] == [
+        "no history is read",
+        "  source files starts empty: the results of sum (uid often), sink files (uid new) lack its history",
+    ]
+    table = tmp_path / "table"
+    table.mkdir()
+    (table / "1.txt").touch()
+    result = penstock(*plan, "--history", f"files={table}", *NEW)
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.splitlines()[-3:] == [
+        "reads again, for what is not kept:",
+        f"  source files: the table {table} in the place of its history",
+        "  sink files (uid new) gets the results of the history",
+    ]
+    result = penstock(*plan, "-D", "execution.evolution.history=files", *NEW)
+    assert "the value must be UID=PATH" in result.stderr
+
+
+def test_a_history_without_a_record_names_the_choices(penstock, job, tmp_path):
+    set_process_overrides("test", {**SETTINGS, "execution.target": "plan"})
+    old = planned_by(Path(job), ["--generated"]).plan
+    set_process_overrides("test", SETTINGS)
+    stands = {"splits": [[5, None]]}
+    kinds = tuple(part.kind for part in old.sources[0].parts)
+    records = (SourceRecord("files", "files", kinds, 0, stands),)
+    outline = outline_of(old, old.runs[0], "1", "counts")
+    place = tmp_path / "generated"
+    prepare_directory(place)
+    write_manifest(place, outline.savepoint("1", Report(), records, (), drained=False))
+    args = ("--", "--generated", "--often")
+    result = penstock("plan", job, "--from", str(place), *args)
+    assert result.exit_code == 1
+    *_, first = result.stdout.partition("refused:\n")
+    assert first.splitlines() == [
+        "  source files: the savepoint has no record of where the job began to read it",
+        "choose for each of these sources:",
+        "  penstock upgrade OLD_DIR NEW_DIR JOB.PY --start-empty files",
+        "    what is not kept begins without it; also execution.evolution.start-empty=files",
+        "  penstock upgrade OLD_DIR NEW_DIR JOB.PY --history files=TABLE",
+        "    reads files or a Delta table in its place; also execution.evolution.history=files=TABLE",
+    ]
+    result = penstock("plan", job, "--from", str(place), "--start-empty", "files", *args)
+    assert result.exit_code == 0, result.stderr
+
+
 def test_other_key_groups_are_refused_with_history_and_without(penstock, job, saved):
     groups = ("-D", "pipeline.max-parallelism=8")
     result = penstock("plan", job, "--from", str(saved), *groups)

@@ -261,7 +261,7 @@ def read_in_rounds(
         ranges = dict(sizes_to_ranges(lengths(plan)))
         less = read_less if target is targets[-1] else 0
         for uid, parts in read.parts.items():
-            for split, (start, end) in enumerate(parts[0].splits or ()):
+            for split, (start, end) in enumerate((parts[0].splits if parts else None) or ()):
                 assert end is not None
                 ranges[uid, split] = (start, end - less)
         (run,) = plan.runs

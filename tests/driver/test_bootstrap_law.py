@@ -25,6 +25,7 @@ from penstock.plan.compat.evolution import PartStatus
 from penstock.plan.physical import PhysicalPlan
 from penstock.program.operators import SINK
 from penstock.spark.upgrade.bootstrap import Bootstrap
+from penstock.state.log.blob import operator_of
 from penstock.testing import Way, WayMode
 from penstock.testing.results import difference
 from tests.driver.evolving import (
@@ -290,6 +291,58 @@ def test_a_pipeline_of_new_sources_begins_by_itself() -> None:
     bootstrap = Bootstrap.of(env.plan(), savepoint, "v1")
     assert bootstrap.graph is None
     assert bootstrap.operators == {"of rules", "times of rules"}
+
+
+def with_rules(env: Any) -> tuple[Any, Any]:
+    """Totals beside rules."""
+    _, totals = base(env)
+    rules = source(env, "rules", RULES)
+    both = totals.connect(rules).key_by(key, key).process(Ruled()).uid("kept")
+    write(both, "beside")
+    return totals, rules
+
+
+def ruled(env: Any) -> None:
+    totals, rules = with_rules(env)
+    write(totals.connect(rules).key_by(key, key).process(Ruled()).uid("ruled"), "new")
+
+
+def united(env: Any) -> None:
+    """Windows that the watermark of the rules holds."""
+    totals, rules = with_rules(env)
+    write(sums_of(totals.union(rules).map(lambda r: (r[0], 0, r[2])).uid("untimed")), "new")
+
+
+@pytest.mark.parametrize("build", [ruled, united])
+@pytest.mark.parametrize("stops", [(), STOPS], ids=["at once", "rounds"])
+def test_a_source_that_starts_empty_has_no_records_before_the_savepoint(
+    build: Callable[[Any], None], stops: tuple[Ranges, ...]
+) -> None:
+    """The program from the beginning, over the input that lacks them."""
+    first = FIRST | {("rules-1", 0): (0, 3)}
+    second = SECOND | {("rules-1", 0): (3, 4)}
+    lacks = {("rules-1", 0): (3, 3)}
+    new = plan_of(build, **{"execution.evolution.start-empty": "times of rules"})
+    schedule = LIVE.schedule()
+    done = upgrade(
+        plan_of(with_rules),
+        new,
+        first,
+        second,
+        schedule,
+        stops=[{**at, ("rules-1", 0): (0, 2)} for at in stops],
+    )
+    wanted = from_the_beginning(
+        new, first | lacks, second, schedule, [{**at, **lacks} for at in stops]
+    )
+    assert difference(done.before["new"], wanted[0].sinks["new"]) is None
+    for made, right in zip((done.middle, done.last), wanted[1:], strict=True):
+        assert difference(made.sinks["new"], right.sinks["new"]) is None
+    states = [
+        contents([blob for blob in of.state if operator_of(blob) in {"ruled", "sums"}])
+        for of in (done.middle, wanted[1])
+    ]
+    assert states[0] == states[1] != {}
 
 
 HALVES = (EVENTS[::2], EVENTS[1::2])

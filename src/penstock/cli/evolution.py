@@ -13,6 +13,7 @@ from penstock.plan.compat.function_digest import source_labels
 from penstock.plan.explain.estimate import estimate
 from penstock.spark.upgrade.bootstrap import Bootstrap, read_so_far
 from penstock.spark.upgrade.history import PartHistory
+from penstock.spark.upgrade.history_choice import offers
 from penstock.spark.upgrade.stored_program import manifest_at
 
 _MIB = 1 << 20
@@ -37,6 +38,7 @@ def evolution_text(
         "",
         *_reads(bootstrap, keys, has_refusals=bool(refusals)),
         *(["refused:", *refusals] if refusals else []),
+        *offers(ready.plan, bootstrap.history),
     ]
     return "\n".join(lines), not refusals
 
@@ -61,12 +63,14 @@ def _why(part: PartChange) -> str:
 def _reads(bootstrap: Bootstrap, keys: int, *, has_refusals: bool) -> Iterator[str]:
     if bootstrap.graph is None:
         yield "no history is read"
+        yield from _started_empty(bootstrap)
         return
     if bootstrap.is_resumed:
         yield "reads the rest, for what is not kept; an earlier attempt has read the history:"
     else:
         yield "reads again, for what is not kept:"
     yield from history_lines(bootstrap)
+    yield from _started_empty(bootstrap)
     parts = [part for of in bootstrap.history.parts.values() for part in of.values()]
     known = [part.positions for part in parts if part.positions is not None]
     is_known = len(known) == len(parts) and known and not bootstrap.is_resumed
@@ -78,9 +82,19 @@ def _reads(bootstrap: Bootstrap, keys: int, *, has_refusals: bool) -> Iterator[s
 
 def history_lines(bootstrap: Bootstrap) -> Iterator[str]:
     """Yield a line for each source whose history is read."""
-    labels = source_labels(bootstrap.plan)
+    labels, choices = source_labels(bootstrap.plan), bootstrap.choices
     for uid, parts in sorted(bootstrap.history.parts.items()):
-        yield f"  source {labels[uid]}: {', '.join(map(_read, parts.values())) or 'nothing yet'}"
+        if uid in choices.empty:
+            continue
+        read = ", ".join(map(_read, parts.values())) or "nothing yet"
+        if uid in choices.tables and not bootstrap.is_resumed:
+            read = f"the table {choices.tables[uid]} in the place of its history"
+        yield f"  source {labels[uid]}: {read}"
+
+
+def _started_empty(bootstrap: Bootstrap) -> Iterator[str]:
+    for source, parts in bootstrap.empty_sources():
+        yield f"  source {source} starts empty: the results of {', '.join(parts)} lack its history"
 
 
 def _read(part: PartHistory) -> str:

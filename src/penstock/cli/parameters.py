@@ -8,6 +8,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from penstock.config.options import HISTORY_TABLES, START_EMPTY
+
 WRITE, OPERATE, MACHINE = "Write and run a program", "Operate a job", "This machine"
 """Groups of commands, in the order of the help."""
 
@@ -74,6 +76,26 @@ Definitions = Annotated[
 ]
 """Settings of the command line."""
 
+StartEmpty = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--start-empty",
+        metavar="SOURCE",
+        show_default=False,
+        help="Let new and changed operators begin without the history of a source, by its uid. Repeatable.",
+    ),
+]
+HistoryTables = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--history",
+        metavar="SOURCE=TABLE",
+        show_default=False,
+        help="Read files or a Delta table in the place of the history of a source, by its uid. Repeatable. "
+        "Example: --history orders=/data/orders",
+    ),
+]
+
 Verbose = Annotated[
     bool,
     typer.Option(
@@ -92,3 +114,9 @@ JobDir = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")]
+
+
+def history_settings(empty: list[str] | None, tables: list[str] | None) -> dict[str, str]:
+    """Return the settings of the choices about histories that cannot be read again."""
+    chosen = {START_EMPTY.key: empty, HISTORY_TABLES.key: tables}
+    return {key: ";".join(values) for key, values in chosen.items() if values}

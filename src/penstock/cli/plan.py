@@ -18,7 +18,15 @@ from penstock.api.environment.execution_plan import execution_plan_json
 from penstock.api.environment.job import PlanReady
 from penstock.cli.evolution import evolution_text
 from penstock.cli.failures import exit_status
-from penstock.cli.parameters import Definitions, ScriptArguments, ScriptPath, Verbose
+from penstock.cli.parameters import (
+    Definitions,
+    HistoryTables,
+    ScriptArguments,
+    ScriptPath,
+    StartEmpty,
+    Verbose,
+    history_settings,
+)
 from penstock.cli.script import run_script, settings, write_text
 from penstock.config.configuration import set_process_overrides
 from penstock.config.options import TARGET, RuntimeExecutionMode
@@ -192,6 +200,8 @@ def plan(  # noqa: PLR0913 - the options of a command line
             "what it reads again. The exit status is 1 if it cannot. Example: penstock plan job.py --from /data/checkpoints/visits",
         ),
     ] = None,
+    start_empty: StartEmpty = None,
+    history: HistoryTables = None,
     verbose: Verbose = False,
 ) -> None:
     """Print the plan of a program's first job, without starting Spark.
@@ -206,7 +216,8 @@ def plan(  # noqa: PLR0913 - the options of a command line
             param_hint="the form of the plan",
         )
     form = PlanForm.MERMAID if mermaid else PlanForm.JSON if json else PlanForm.TEXT
-    set_process_overrides("cli", settings(definitions, verbose=verbose) | {TARGET.key: "plan"})
+    given = settings(definitions, verbose=verbose) | history_settings(start_empty, history)
+    set_process_overrides("cli", given | {TARGET.key: "plan"})
 
     console = Console(stderr=True)
 

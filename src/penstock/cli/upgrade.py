@@ -13,7 +13,15 @@ from rich.text import Text
 from penstock.api.environment.job import PlanReady
 from penstock.cli.evolution import evolution_text
 from penstock.cli.failures import exit_status
-from penstock.cli.parameters import Definitions, ScriptArguments, ScriptPath, Verbose
+from penstock.cli.parameters import (
+    Definitions,
+    HistoryTables,
+    ScriptArguments,
+    ScriptPath,
+    StartEmpty,
+    Verbose,
+    history_settings,
+)
 from penstock.cli.plan import planned_by
 from penstock.cli.script import run_to_end, settings
 from penstock.config.configuration import set_process_overrides
@@ -26,7 +34,7 @@ from penstock.spark.job.mounted_path import named_directory
 from penstock.spark.job.observed_job import RESTORED
 
 
-def upgrade(
+def upgrade(  # noqa: PLR0913 - the options of a command line
     old_dir: Annotated[
         Path,
         typer.Argument(
@@ -47,6 +55,8 @@ def upgrade(
     arguments: ScriptArguments = None,
     definitions: Definitions = None,
     *,
+    start_empty: StartEmpty = None,
+    history: HistoryTables = None,
     verbose: Verbose = False,
 ) -> None:
     """Go on with a changed program in the place of a job.
@@ -56,7 +66,7 @@ def upgrade(
     interrupted.
     """
     console = Console(stderr=True)
-    given = settings(definitions, verbose=verbose)
+    given = settings(definitions, verbose=verbose) | history_settings(start_empty, history)
 
     def action() -> int:
         old, new = named_directory(old_dir), named_directory(new_dir)
@@ -97,5 +107,5 @@ def _compare(old_dir: JobPath, new_dir: JobPath, ready: PlanReady, console: Cons
     if not is_possible:
         raise EvolutionError(
             f"the program cannot go on with the state of {old_dir}, see above; the job was not stopped",
-            hint=f"Correct the program; or start it in a new directory, from a savepoint with {EVOLUTION.key} keep or without state.",
+            hint=f"Correct the program, or make a choice that is listed; or start it in a new directory, from a savepoint with {EVOLUTION.key} keep or without state.",
         )

@@ -8,7 +8,16 @@ from typing import Any
 
 from penstock.config.accepted_options import ACCEPTED_OPTIONS, ACCEPTED_PREFIXES
 from penstock.config.option import NOT_BLANK, ConfigOption, Limit, Rule, between, one_of
-from penstock.config.parse import BOOLEAN, DURATION, INTEGER, MEMORY, STRING, Parser, parse_enum
+from penstock.config.parse import (
+    BOOLEAN,
+    DURATION,
+    INTEGER,
+    MEMORY,
+    STRING,
+    Parser,
+    parse_enum,
+    parse_list,
+)
 from penstock.config.reporter_options import REPORTER_OPTIONS, UI_OPTIONS
 from penstock.config.run_options import (
     BACKLOG_OPTIONS,
@@ -327,6 +336,34 @@ EVOLUTION_SINKS: ConfigOption[str] = ConfigOption(
     check=one_of("history", "now"),
 )
 
+START_EMPTY: ConfigOption[str | None] = ConfigOption(
+    key="execution.evolution.start-empty",
+    parse=STRING,
+    default=None,
+    description=(
+        "Sources whose history new and changed operators of a changed program do not read: uids, separated by `;`. The "
+        "operators begin without it at the stored positions, and their results lack it."
+    ),
+    check=NOT_BLANK,
+)
+
+HISTORY_TABLES: ConfigOption[str | None] = ConfigOption(
+    key="execution.evolution.history",
+    parse=STRING,
+    default=None,
+    description=(
+        "Tables that new and changed operators of a changed program read in the place of a history that its source no "
+        "longer has: `UID=PATH` for each source, separated by `;`. A path has files of Parquet, CSV, JSON or lines of text, or a "
+        "Delta table, with what the source has delivered up to the stored positions."
+    ),
+    check=Limit(
+        "must be UID=PATH, and several separated by ;",
+        lambda value: (
+            value is None or all(all(pair.partition("=")) for pair in parse_list(value) or [""])
+        ),
+    ),
+)
+
 OPERATOR_CHAINING: ConfigOption[bool] = ConfigOption(
     key="pipeline.operator-chaining.enabled",
     parse=BOOLEAN,
@@ -480,6 +517,8 @@ ALL_OPTIONS: tuple[ConfigOption[Any], ...] = (
     EVOLUTION_JOB,
     EVOLUTION_REST,
     EVOLUTION_SINKS,
+    START_EMPTY,
+    HISTORY_TABLES,
     IGNORE_UNCLAIMED_STATE,
     IGNORE_SOURCE_POSITIONS,
     IGNORE_KEY_KINDS,

@@ -13,6 +13,7 @@ from penstock.config.options import (
     EVOLUTION_SINKS,
     HISTORY,
     HISTORY_PARALLELISM,
+    HISTORY_TABLES,
     IGNORE_KEY_KINDS,
     INTERVAL_DURING_BACKLOG,
     MAX_PARALLELISM,
@@ -22,11 +23,13 @@ from penstock.config.options import (
     RUNTIME_MODE,
     SHADOW,
     SORTED_INPUTS_MEMORY,
+    START_EMPTY,
     STATE_COMPRESSION,
     STATE_TTL,
     VERIFY_OBJECT_REUSE,
     ShadowSinks,
 )
+from penstock.config.parse import parse_list
 from penstock.config.run_options import (
     AUTO_WATERMARK_INTERVAL,
     BACKLOG_OUTPUT,
@@ -43,7 +46,7 @@ from penstock.config.run_options import (
 )
 from penstock.plan.phases.backlog import backlog_lag_ms
 from penstock.plan.phases.shadow import OUTPUTS
-from penstock.plan.physical import PlanOptions, Redirection
+from penstock.plan.physical import HistoryChoices, PlanOptions, Redirection
 from penstock.program.run_settings import LatencyGranularity
 
 
@@ -88,7 +91,16 @@ def plan_options(configuration: Configuration) -> PlanOptions:
         verify_object_reuse=configuration.get(VERIFY_OBJECT_REUSE),
         redirection=_redirection(configuration),
         new_sinks_from_now=configuration.get(EVOLUTION_SINKS) == "now",
+        history_choices=_history_choices(configuration),
     )
+
+
+def _history_choices(configuration: Configuration) -> HistoryChoices:
+    empty, tables = (
+        parse_list(configuration.get(option) or "") for option in (START_EMPTY, HISTORY_TABLES)
+    )
+    pairs = (pair.partition("=") for pair in tables)
+    return HistoryChoices(tuple(empty), {uid: path for uid, _, path in pairs})
 
 
 def _redirection(configuration: Configuration) -> Redirection | None:

@@ -5,7 +5,7 @@ Every phase is a pure function from plan to plan. A field is empty before the ph
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from penstock.config.options import RuntimeExecutionMode
@@ -47,6 +47,25 @@ class Redirection:
 
 
 @dataclass(frozen=True, slots=True)
+class HistoryChoices:
+    """The choices of the user about sources whose history a changed program cannot read again.
+
+    Attributes:
+        empty: Uids of the sources without history.
+        tables: Uid to the path of the table that is read in the place of the history.
+    """
+
+    empty: tuple[str, ...] = ()
+    tables: Mapping[str, str] = field(default_factory=dict)
+
+    def of(self, uid: str) -> str | None:
+        """Return what a source begins with, in words; None if with its own history."""
+        if uid in self.empty:
+            return "nothing"
+        return f"the table {self.tables[uid]}" if uid in self.tables else None
+
+
+@dataclass(frozen=True, slots=True)
 class PlanOptions:
     """The options of the planner.
 
@@ -80,6 +99,7 @@ class PlanOptions:
         confirms: The job confirms read positions to logs; a job that only takes a sample does not.
         redirection: Where the sinks of a shadow write; None if the job is none.
         new_sinks_from_now: `execution.evolution.new-sinks` is `now`.
+        history_choices: `execution.evolution.start-empty` and `execution.evolution.history`.
     """
 
     mode: RuntimeExecutionMode
@@ -115,6 +135,7 @@ class PlanOptions:
     confirms: bool = True
     redirection: Redirection | None = None
     new_sinks_from_now: bool = False
+    history_choices: HistoryChoices = field(default_factory=HistoryChoices)
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ from penstock.observe.events.job_events import (
     RunStarted,
     SavepointFailed,
     SavepointTaken,
+    StartedEmpty,
     Switched,
 )
 from penstock.observe.events.sentences import human_duration, instant, sentence
@@ -85,6 +86,10 @@ SENTENCES = [
     (
         FunctionChanged("SUM", "totals", "the last start"),
         "SUM (uid totals) has another function than in the last start; state that the earlier one made is kept",
+    ),
+    (
+        StartedEmpty("orders", ["sum (uid often)", "sink new"]),
+        "results lack the history of source orders, without which these begin: sum (uid often), sink new",
     ),
     (
         Repeating(2, 4),

@@ -179,7 +179,7 @@ class MetricsReported(JobEventBase):
         sources: Name of a source to records read, over the same.
         subtasks: uid to records received by each subtask, in the run that reported last; of operators before the
             first exchange in live runs only.
-        state_keys: uid to keys with state, as far as the state backend counts them.
+        state_keys: uid to keys with state, if the state backend counts them and all of them were counted.
         state_bytes: uid to what its state takes in the checkpoint, changes that are not compacted included; of
             operators of one level it is divided by what they wrote.
         sinks: uid of a sink to `records`, `commits`, `seconds` of its commits, and `files` and `bytes` if it has
@@ -295,6 +295,19 @@ class FunctionChanged(JobEventBase):
 
 
 @dataclass(frozen=True, slots=True)
+class StartedEmpty(JobEventBase):
+    """New and changed parts of a program begin without the history of a source, as the user chose.
+
+    Attributes:
+        source: Name of the source.
+        parts: Operators and sinks whose results lack it.
+    """
+
+    source: str
+    parts: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
 class Repeating(JobEventBase):
     """The job repeats the work since its last commit: Spark lost output that is not deterministic.
 
@@ -385,6 +398,7 @@ JobEvent = (
     | Resumed
     | Repeating
     | FunctionChanged
+    | StartedEmpty
     | Restarting
     | SavepointTaken
     | SavepointFailed
@@ -423,6 +437,7 @@ EVENTS: Mapping[type[JobEvent], EventKind] = {
     RoundFinished: _MILESTONE,
     Resumed: _MILESTONE,
     FunctionChanged: _TROUBLE,
+    StartedEmpty: _TROUBLE,
     Repeating: _MILESTONE,
     Restarting: _MILESTONE,
     SavepointTaken: _MILESTONE,

@@ -41,6 +41,7 @@ from penstock.observe.events.job_events import (
     RunStarted,
     SavepointFailed,
     SavepointTaken,
+    StartedEmpty,
     Switched,
 )
 
@@ -163,6 +164,12 @@ def changed_function(operator: str, uid: str, since: str) -> str:
     """Return the sentence about an operator whose function has changed."""
     named = operator if operator == uid else f"{operator} (uid {uid})"
     return f"{named} has another function than in {since}; state that the earlier one made is kept"
+
+
+@sentence.register
+def _(event: StartedEmpty, run: str) -> str:  # noqa: ARG001
+    parts = ", ".join(event.parts)
+    return f"results lack the history of source {event.source}, without which these begin: {parts}"
 
 
 @sentence.register

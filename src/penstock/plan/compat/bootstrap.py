@@ -16,7 +16,7 @@ The history is a batch run without state. From there live runs go on with the st
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from penstock.connectors.python.function_sink import DiscardingSink
@@ -33,10 +33,12 @@ HISTORY_RUN = "history"
 CATCH_UP_RUN = "catch-up"
 
 
-def bootstrap_graph(plan: PhysicalPlan, evolution: Evolution) -> LogicalGraph | None:
+def bootstrap_graph(
+    plan: PhysicalPlan, evolution: Evolution, empty: Collection[str] = ()
+) -> LogicalGraph | None:
     """Return the graph that reads the history; None if no operator and no sink needs it.
 
-    Sources and sinks have uids, since what they are called without one depends on the others.
+    A sink that reads nothing but sources of `empty` does not need it. Sources and sinks have uids, since what they are called without one depends on the others.
     """
     kept_sources = {each.uid for each in evolution.sources if each.change is PartStatus.KEPT}
     changed = {each.uid for each in evolution.of_state}
@@ -47,6 +49,7 @@ def bootstrap_graph(plan: PhysicalPlan, evolution: Evolution) -> LogicalGraph | 
         for pipeline in plan.pipelines
         if any(uids[each] in kept_sources for each in pipeline.sources)
         for source in pipeline.sources
+        if uids[source] not in empty
     }
     nodes = {node.id: _with_uid(node, uids) for node in plan.graph.nodes if node.kind != SINK}
     is_needed = False

@@ -20,6 +20,7 @@ from penstock.errors import SourceError
 from penstock.graph.backlog_end import Cut, as_split_part
 from penstock.graph.endpoints import Source
 from penstock.graph.hybrid import Captured, SnapshotPart, snapshot_part_of, with_captured
+from penstock.graph.logical import Node
 from penstock.plan.phases.edges import sources_of
 from penstock.plan.physical import PhysicalPlan
 from penstock.program.operators import TIMESTAMPS
@@ -49,15 +50,15 @@ def catch_up_factor(configuration: Configuration, usual: ConfigOption[int]) -> i
     return 1 if configuration.contains_key(usual.key) else _CATCH_UP_FACTOR
 
 
+def has_strategy(node: Node) -> bool:
+    """Return whether a node makes watermarks."""
+    spec = node.watermarking
+    return spec is not None and (spec.out_of_orderness_ms, spec.make_generator) != (None, None)
+
+
 def timed_sources(plan: PhysicalPlan) -> frozenset[int]:
     """Return the sources whose records get watermarks from a strategy."""
-    makers = (
-        node
-        for node in plan.graph.of_kind(TIMESTAMPS)
-        if node.watermarking is not None
-        and (node.watermarking.out_of_orderness_ms, node.watermarking.make_generator)
-        != (None, None)
-    )
+    makers = filter(has_strategy, plan.graph.of_kind(TIMESTAMPS))
     return frozenset(source for node in makers for source in sources_of(plan.graph, node))
 
 

@@ -2,6 +2,7 @@
 
     bootstrap/round-0/      what is not kept reads the history in a batch run, up to a position of the job that goes on
     bootstrap/round-1/ …    it reads what that job has read meanwhile; before the last round the job is stopped
+    bootstrap/choices.json  the choices of the user about histories that cannot be read again
     bootstrap/savepoint/    the state of kept operators at the stop, and of those that have read the history
 
 From a savepoint, or a job that has stopped, round 0 is the last. Every step is one that a later driver repeats or finds:
@@ -11,7 +12,9 @@ batch run commits the sinks that are new. Then the job starts from the last save
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from operator import itemgetter
 
 from pyspark.sql import SparkSession
 
@@ -27,11 +30,12 @@ from penstock.errors import EvolutionError, SavepointMismatchError
 from penstock.failpoint import failpoint
 from penstock.filesystem.stored_path import JobPath
 from penstock.graph.logical import LogicalGraph
+from penstock.observe.events.job_events import StartedEmpty
 from penstock.observe.events.listeners import JobEvents
 from penstock.plan.compat.bootstrap import Stretch, bootstrap_graph
 from penstock.plan.compat.evolution import Evolution, PartStatus, compare, sink_names, unclear_sinks
 from penstock.plan.compat.function_digest import source_labels
-from penstock.plan.physical import PhysicalPlan
+from penstock.plan.physical import HistoryChoices, PhysicalPlan
 from penstock.program.run_settings import RunKind
 from penstock.spark.driver.restore import match_savepoint
 from penstock.spark.job.event_log import job_not_started, job_started
@@ -41,6 +45,7 @@ from penstock.spark.job.run_outline import outline_of
 from penstock.spark.savepoints.job_savepoints import unwritable
 from penstock.spark.upgrade.dropped_state import keep_dropped, part_of
 from penstock.spark.upgrade.history import History, history_of
+from penstock.spark.upgrade.history_choice import choices_of, lacking, offers, with_tables
 from penstock.spark.upgrade.policy import decide
 from penstock.spark.upgrade.program_part import SAVEPOINT, ProgramPart, Workplace, advance
 from penstock.spark.upgrade.round_events import RoundWatch
@@ -54,6 +59,12 @@ from penstock.state.savepoint import (
     read_savepoint,
     write_manifest,
 )
+from penstock.wire.atomic_file import (
+    PRIVATE_DIRECTORY,
+    create_directory,
+    read_verified,
+    write_verified,
+)
 from penstock.wire.job_files import remove_tree
 
 
@@ -63,8 +74,10 @@ class Bootstrap:
 
     Attributes:
         evolution: Its differences to the one that made the state.
-        graph: The part of the program that reads the history; None if there is nothing to read it for.
+        graph: The part of the program that reads the history; None if there is nothing to read.
         history: The history of the sources of the graph; the rest of it, if some was read.
+        choices: Those of the user, with the uids of the plan.
+        is_needed: True if some operator or sink needs the history, be it read or not.
         is_resumed: True if an earlier attempt has read some of it.
     """
 
@@ -72,6 +85,8 @@ class Bootstrap:
     evolution: Evolution
     graph: LogicalGraph | None
     history: History
+    choices: HistoryChoices
+    is_needed: bool
     is_resumed: bool = False
 
     @classmethod
@@ -84,17 +99,28 @@ class Bootstrap:
     ) -> Bootstrap:
         """Return that of a program, given the manifests of a savepoint, and of a part that has read some history already."""
         evolution = compare(plan, stored_program(savepoint, place))
-        graph = bootstrap_graph(plan, evolution)
+        choices = choices_of(plan)
+        whole, graph = (bootstrap_graph(plan, evolution, empty) for empty in ((), choices.empty))
         if graph is None:
-            return cls(plan, evolution, None, history_of(plan, savepoint.sources, ()))
-        history = ProgramPart(plan, graph).history(savepoint, read)
-        return cls(plan, evolution, graph, history, is_resumed=read is not None)
+            history = history_of(plan, savepoint.sources, ())
+        else:
+            if read is None:
+                with_tables(graph, plan, choices)  # refuses those that do not fit
+            history = ProgramPart(plan, graph, choices).history(savepoint, read)
+        is_needed, is_resumed = whole is not None, read is not None
+        return cls(plan, evolution, graph, history, choices, is_needed, is_resumed)
 
     @property
     def part(self) -> ProgramPart:
         """The reading part of the program."""
         assert self.graph is not None, "there is something to read"
-        return ProgramPart(self.plan, self.graph)
+        return ProgramPart(self.plan, self.graph, self.choices)
+
+    def empty_sources(self) -> Iterator[tuple[str, list[str]]]:
+        """Yield the name of each source whose history is left out, and what begins without it."""
+        labels = source_labels(self.plan)
+        found = ((labels[u], lacking(self.plan, self.evolution, u)) for u in self.choices.empty)
+        return filter(itemgetter(1), found)
 
     @property
     def operators(self) -> frozenset[str]:
@@ -152,11 +178,11 @@ class Bootstrap:
         """Refuse a history that cannot be read again."""
         refusals = self.refusals(savepoint)
         if refusals:
-            lines = "\n".join(refusals)
+            lines = "\n".join([*refusals, *offers(self.plan, self.history)])
             raise EvolutionError(
                 f"the history cannot be read again for what {self.evolution.place} does not have:\n{lines}",
-                hint="Set execution.evolution to keep, with which new operators start without state; or start the "
-                "program in a new directory without a savepoint, from sources that have the history.",
+                hint="Make a choice that is listed; or set execution.evolution to keep, with which changed operators keep their "
+                "state and new ones start without; or start the program in a new directory without a savepoint.",
             )
 
 
@@ -175,7 +201,7 @@ def evolved(
     savepoint = stored.now()
     read = read_so_far(directory.path)
     bootstrap = Bootstrap.of(directory.plan, savepoint, stored.place, read)
-    if bootstrap.graph is None or _is_unclaimed(bootstrap.evolution, configuration):
+    if not bootstrap.is_needed or _is_unclaimed(bootstrap.evolution, configuration):
         last = stored.last()
         if configuration.get(EVOLUTION) is EvolutionPolicy.ALLOW:
             evolution = compare(directory.plan, stored_program(last.savepoint, stored.place))
@@ -247,6 +273,10 @@ class _Reading:
             raise
 
     def _start(self) -> Start:
+        self._check_choices()
+        self._check_rounds()
+        for source, parts in self.bootstrap.empty_sources():
+            self.events.publish(StartedEmpty(source, parts))
         target = self.directory.path / BOOTSTRAP / "savepoint"
         stopped = None
         if not (target / MANIFEST).exists():
@@ -258,8 +288,36 @@ class _Reading:
         settings = self.configuration.layered("evolution", merged, is_final=True)
         return Start(settings, stopped, is_published=True)
 
-    def _read(self) -> tuple[JobPath, LastPosition]:
+    def _check_choices(self) -> None:
+        """Refuse other choices than those of an earlier attempt, which may have read some history by them."""
+        path = self.directory.path / BOOTSTRAP / "choices.json"
+        choices = self.bootstrap.choices
+        now = {"empty": list(choices.empty), "tables": dict(choices.tables)}
+        if not path.exists():
+            create_directory(path.parent, PRIVATE_DIRECTORY)
+            write_verified(path, now)
+        elif read_verified(path) != now:
+            raise EvolutionError(
+                f"an earlier attempt in {self.directory.path} has begun with other choices about histories",
+                hint=f"Repeat its command; or remove {self.directory.path} and what new sinks have written, and begin again.",
+            )
+
+    def _check_rounds(self) -> None:
+        """Refuse a source that goes on while its table is read, and cannot be read from a position on."""
+        bootstrap, choices = self.bootstrap, self.bootstrap.choices
+        if bootstrap.graph is None or not choices.tables or not self.stored.is_moving:
+            return
+        stands = self.stored.now()
+        for uid, reason in bootstrap.part.history(stands, stands).refused.items():
+            raise EvolutionError(
+                f"source {source_labels(bootstrap.plan)[uid]} cannot be read in rounds beside the job: {reason}",
+                hint="Stop the job with a savepoint, and repeat the command.",
+            )
+
+    def _read(self) -> tuple[JobPath | None, LastPosition]:
         """Advance what is not kept round by round; return its savepoint, and the state at the same positions."""
+        if self.bootstrap.graph is None:
+            return None, self.stored.last()
         limit = self.configuration.get(EVOLUTION_REST).total_seconds()
         rounds = Rounds(self.stored, limit)
         made: JobPath | None = None
@@ -291,8 +349,8 @@ class _Reading:
         watch.finish(self.directory.plan, target, now, is_last=last is not None)
         return made
 
-    def _merge(self, last: LastPosition, part: JobPath, target: JobPath) -> None:
-        """Write the savepoint from which the job starts."""
+    def _merge(self, last: LastPosition, part: JobPath | None, target: JobPath) -> None:
+        """Write the savepoint from which the job starts; without a part of its own, what is not kept is empty."""
         savepoint = last.savepoint
         stored = stored_program(savepoint, self.stored.place)
         evolution = compare(self.bootstrap.plan, stored)
@@ -304,17 +362,20 @@ class _Reading:
         known = {each.uid for each in evolution.sources if each.change is PartStatus.KEPT}
         sources = tuple(each for each in savepoint.sources if each.uid in known)
         kept = part_of(last.path, replace(savepoint, sources=sources), evolution.kept)
-        manifest = read_savepoint(part)
-        added = tuple(each for each in manifest.sources if each.uid not in known)
-        new = part_of(part, replace(manifest, sources=added), self.bootstrap.operators)
+        new = []
+        if part is not None:
+            manifest = read_savepoint(part)
+            added = tuple(each for each in manifest.sources if each.uid not in known)
+            manifest = replace(manifest, sources=added)
+            new.append(part_of(part, manifest, self.bootstrap.operators))
         keep_dropped(self.directory, last.path, savepoint, evolution)
         remove_tree(target, self.directory.fence)
         program = outline_of(self.bootstrap.plan, self.bootstrap.plan.runs[-1], "", "")
         try:
             prepare_directory(target)
-            files = merge_state([kept, new], target)
+            files = merge_state([kept, *new], target)
             failpoint("bootstrap.state")
             sinks = sink_names(self.bootstrap.plan)
-            write_manifest(target, merged_manifest(kept, [new], program.operators, sinks, files))
+            write_manifest(target, merged_manifest(kept, new, program.operators, sinks, files))
         except OSError as cause:
             raise unwritable(cause) from cause

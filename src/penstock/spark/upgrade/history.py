@@ -5,12 +5,13 @@
     DataFrames     all rows of one that was read to its end
 
 A new source is read as in a new job, up to the end of its last bounded part. The input that a part of a program has
-read already is left out (`rest_of`).
+read already is left out (`rest_of`). The user may choose that nothing is read of a source, or a table in the place of its
+history (`history_choice`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
@@ -22,7 +23,7 @@ from penstock.graph.source import Source
 from penstock.graph.source_switch import SourceSwitch
 from penstock.plan.compat.function_digest import source_uids
 from penstock.plan.phases.backlog import timed_sources
-from penstock.plan.physical import HandOver, PhysicalPlan, SourcePlan
+from penstock.plan.physical import HandOver, HistoryChoices, PhysicalPlan, SourcePlan
 from penstock.spark.driver.restored import Restored
 from penstock.spark.job.run_outline import SWITCHES
 from penstock.spark.sources.pinned_files import PinnedFiles
@@ -31,6 +32,9 @@ from penstock.spark.sources.source_row import SourceKind
 from penstock.spark.sources.split_reads import NAMES
 from penstock.spark.sources.table import row_of
 from penstock.state.savepoint import SourceRecord
+
+NO_CHOICES = HistoryChoices()
+"""Every history is read from its source."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +73,13 @@ class History:
         parts: Uid of a source to its parts that are read, by index.
         switches: (uid, part) to the switch at which the source of the part is made.
         refused: Uid of a source to why its history cannot be read again.
+        choosable: Those of them of which the user may choose to read nothing, or a table.
     """
 
     parts: dict[str, dict[int, PartHistory]] = field(default_factory=dict)
     switches: dict[tuple[str, int], SourceSwitch] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
+    choosable: set[str] = field(default_factory=set)
 
     @property
     def numbers(self) -> dict[str, tuple[int, ...]]:
@@ -110,7 +116,10 @@ class History:
 
 
 def history_of(
-    plan: PhysicalPlan, records: Iterable[SourceRecord], sources: Iterable[str]
+    plan: PhysicalPlan,
+    records: Iterable[SourceRecord],
+    sources: Iterable[str],
+    choices: HistoryChoices = NO_CHOICES,
 ) -> History:
     """Return the history of some sources of a program, given stored positions."""
     known = {record.uid: record for record in records}
@@ -128,24 +137,31 @@ def history_of(
             continue
         try:
             if record is None:
-                made.parts[uid] = _of_new(described)
+                made.parts[uid] = _of_new(described, choices.of(uid))
+            elif choices.of(uid) is not None:
+                # A table is the only part.
+                made.parts[uid] = {0: PartHistory()} if uid in choices.tables else {}
             else:
                 made.parts[uid] = _checked(plan, source, _of_stored(described, record))
                 made.switches.update(_switches(uid, record))
         except CannotReadAgain as refusal:
             made.refused[uid] = str(refusal)
+            made.choosable.update(() if record is None else (uid,))
     return made
 
 
 def rest_of(
-    plan: PhysicalPlan, records: Iterable[SourceRecord], read: Iterable[SourceRecord]
+    plan: PhysicalPlan,
+    records: Iterable[SourceRecord],
+    read: Iterable[SourceRecord],
+    empty: Collection[str] = (),
 ) -> History:
-    """Return the input from the positions of a part of a program up to later ones."""
+    """Return the input from the positions of a part of a program up to later ones; none of the sources of `empty`."""
     known = {record.uid: record for record in records}
     before = {record.uid: record for record in read}
     made = History()
     for source, uid in source_uids(plan).items():
-        if uid not in known:
+        if uid not in known or uid in empty:
             continue
         try:
             rest = _behind(plan.source(source), before.get(uid), known[uid])
@@ -169,9 +185,10 @@ def _behind(
     reached = -1 if before.part is None else before.part
     if record.part is not None and reached > record.part:
         raise CannotReadAgain("the part of the program has read further")
-    found = {
-        number: part for number, part in _of_stored(source, record).items() if number >= reached
-    }
+    if reached == record.part and "splits" in record.position:
+        # Where the job began does not matter behind where the part stands, and may be unknown.
+        record = replace(record, began={**record.began, str(reached): record.position})
+    found = _of_stored(source, record, first=reached)
     if reached in found:
         rest = _left_of(found[reached], before)
         found = {number: part for number, part in found.items() if number != reached}
@@ -230,7 +247,9 @@ class CannotReadAgain(Exception):  # noqa: N818 - its catcher makes a refusal of
     """The history of a source is not there."""
 
 
-def _of_new(source: SourcePlan) -> dict[int, PartHistory]:
+def _of_new(source: SourcePlan, choice: str | None) -> dict[int, PartHistory]:
+    if choice is not None:
+        raise CannotReadAgain(f"it is new, so it begins at its beginning and not with {choice}")
     parts = [number for number, part in enumerate(source.parts) if part.is_bounded]
     if snapshot_part_of(source.parts) is not None:
         raise CannotReadAgain("it begins with a snapshot of another system, which a start takes")
@@ -240,16 +259,15 @@ def _of_new(source: SourcePlan) -> dict[int, PartHistory]:
     return {number: PartHistory() for number in parts}
 
 
-def _of_stored(source: SourcePlan, record: SourceRecord) -> dict[int, PartHistory]:
+def _of_stored(source: SourcePlan, record: SourceRecord, first: int = 0) -> dict[int, PartHistory]:
     if record.part is None:
         raise CannotReadAgain("the job waited for other input before it read this source")
     found = {
         number: _of_part(source.parts[number], record, number)
-        for number in range(record.part + 1)
+        for number in range(max(first, 0), record.part + 1)
         if not _has_not_begun(record, number)
     }
-    schemas = (each.files.schema for each in found.values() if each.files is not None)
-    schema = next(filter(None, schemas), "")
+    schema = next(filter(None, (str(files["schema"]) for files in record.read.values())), "")
     return {number: part.with_columns(schema) for number, part in found.items()}
 
 

@@ -27,7 +27,7 @@ from penstock.observe.events.listeners import JobEvents, JobListener, Registrati
 from penstock.plan.compat.bootstrap import Stretch
 from penstock.plan.compat.function_digest import changed_functions, source_uids
 from penstock.plan.phases.backlog import known_cuts, with_cuts
-from penstock.plan.physical import HandOver, PhysicalPlan, RunPlan
+from penstock.plan.physical import HandOver, HistoryChoices, PhysicalPlan, RunPlan
 from penstock.plan.planner import plan_stretch
 from penstock.program.run_settings import RunKind
 from penstock.runtime.task.report import Report
@@ -47,7 +47,8 @@ from penstock.spark.sources.read_context import Pinned
 from penstock.spark.sources.source_row import Pinning
 from penstock.spark.sources.split_reads import NAMES
 from penstock.spark.sources.table import files_of, row_of
-from penstock.spark.upgrade.history import History, history_of, rest_of
+from penstock.spark.upgrade.history import NO_CHOICES, History, history_of, rest_of
+from penstock.spark.upgrade.history_choice import with_tables
 from penstock.state.merged_savepoint import StatePart, merge_state, merged_manifest
 from penstock.state.savepoint import (
     MANIFEST,
@@ -75,10 +76,12 @@ class ProgramPart:
 
     Attributes:
         graph: The part. Sources and sinks have uids, which are those of the program.
+        choices: Those about histories, with the uids of the program.
     """
 
     program: PhysicalPlan
     graph: LogicalGraph
+    choices: HistoryChoices = NO_CHOICES
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -88,13 +91,16 @@ class ProgramPart:
     def history(self, target: Savepoint, own: Savepoint | None = None) -> History:
         """Return what it reads to reach the positions of a savepoint, from its own or from the beginning."""
         if own is None:
-            return history_of(self.program, target.sources, self.sources)
+            return history_of(self.program, target.sources, self.sources, self.choices)
         plan = self.planned(Stretch(RunKind.LIVE, {}, {}))
-        return rest_of(plan, target.sources, own.sources)
+        return rest_of(plan, target.sources, own.sources, self.choices.empty)
 
     def planned(self, stretch: Stretch) -> PhysicalPlan:
         """Return the plan by which it reads some input."""
-        return plan_stretch(self.graph, self.program.options, stretch)
+        graph = self.graph
+        if stretch.kind is RunKind.BATCH:
+            graph = with_tables(graph, self.program, self.choices)
+        return plan_stretch(graph, self.program.options, stretch)
 
 
 @dataclass(frozen=True, slots=True)
