@@ -196,6 +196,8 @@ def close_sessions() -> None:
 
 def is_transient(error: Any) -> bool:
     """Return whether an error may be temporary."""
+    if not isinstance(error, library().Error):
+        return False
     if error.sqlstate is not None:
         return str(error.sqlstate).startswith(_PASSING)
     if not isinstance(error, library().OperationalError | library().InterfaceError):
