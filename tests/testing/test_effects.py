@@ -7,7 +7,8 @@ import subprocess
 import sys
 import threading
 import urllib.request
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from typing import Any
 
 import pytest
 
@@ -40,7 +41,7 @@ def connect_if_possible(n):
 
 
 _has_record = threading.Event()
-_calls = []
+_calls: list[Future[Any]] = []
 
 
 def arrive(n):
@@ -76,7 +77,9 @@ def environment(function):
 
 def test_a_thread_of_before_may_call_outside():
     with socket.create_server(("127.0.0.1", 0)) as server:
-        check_beside(socket.create_connection, server.getsockname()).result().close()
+        call = check_beside(socket.create_connection, server.getsockname())
+        with call.result() as connected:
+            assert connected.getpeername() == server.getsockname()
 
 
 def test_a_function_of_the_program_may_not_call_outside_in_any_thread():
