@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from penstock.cli.main import main
+import sys
+from importlib import import_module
 
 if __name__ == "__main__":
-    main()
+    if not sys.flags.safe_path:
+        # A random.py of the current directory would hide the standard module from the command.
+        sys.path.append(sys.path.pop(0))
+    import_module("penstock.cli.main").main()

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 
 import pytest
 import typer
 
 from penstock.cli.script import parse_definitions, run_script, settings
+from penstock.errors import EnvironmentSetupError
 
 
 def test_definitions():
@@ -62,3 +64,49 @@ def test_process_is_put_back_also_after_an_error(program, tmp_path, monkeypatch,
     with pytest.raises(ZeroDivisionError):
         run_script(tmp_path / "job.py", None)
     assert (sys.argv, sys.path, os.environ.get("PYTHONPATH")) == (*kept, before)
+
+
+@pytest.mark.parametrize(
+    ("hiding", "line"),
+    [
+        ("colorsys.py", "import colorsys; colorsys.rgb_to_hsv"),
+        ("colorsys.py", "from colorsys import rgb_to_hsv"),
+        ("wsgiref.py", "import wsgiref.util"),
+    ],
+)
+def test_a_file_in_place_of_a_standard_module_is_named(
+    program, tmp_path, monkeypatch, hiding, line
+):
+    name = hiding.removesuffix(".py")
+    monkeypatch.delitem(sys.modules, name, raising=False)
+    program("", name=hiding)
+    program(line)
+    try:
+        with pytest.raises(EnvironmentSetupError, match="takes the place of the standard") as found:
+            run_script(tmp_path / "job.py", [])
+    finally:
+        sys.modules.pop(name, None)
+    assert found.value.problem.startswith(f"{tmp_path / hiding} ")
+
+
+def test_another_error_stays_as_it_is(program, tmp_path):
+    program(
+        """
+        try:
+            import json; json.no_such_name
+        except AttributeError as cause:
+            error = ValueError("mine")
+            cause.__cause__ = error
+            raise error from cause
+        """
+    )
+    with pytest.raises(ValueError, match="mine"):
+        run_script(tmp_path / "job.py", [])
+
+
+def test_files_of_the_current_directory_hide_no_standard_modules(program, tmp_path):
+    for name in ("random", "csv", "logging", "typing"):
+        program("raise SystemExit(__file__)", name=f"{name}.py")
+    command = [sys.executable, "-m", "penstock", "--help"]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stderr) == (0, "")

@@ -95,7 +95,7 @@ def _make(path: Path) -> None:
     with tempfile.TemporaryDirectory(prefix="making-", dir=path.parent) as directory:
         made = Path(directory, path.name)
         options = f"{_JAVA_OPTIONS} {resolve_name(_WRITING)(made)}"
-        command = [sys.executable, "-c", _PROGRAM, options, directory]
+        command = [sys.executable, "-P", "-c", _PROGRAM, options, directory]
         ran = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - our own program
         if ran.returncode or not made.exists():
             raise EnvironmentSetupError(

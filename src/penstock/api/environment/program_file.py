@@ -9,6 +9,8 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from penstock.errors import EnvironmentSetupError
+
 _ENVIRONMENT = ("PYTHONPATH", "PYSPARK_PYTHON")
 """Variables that are restored after a program has ended."""
 
@@ -19,6 +21,10 @@ def importable(directory: Path) -> Iterator[None]:
 
     The workers run the interpreter of this process, also in a session that the program makes itself,
     unless PYSPARK_PYTHON names another.
+
+    Raises:
+        EnvironmentSetupError: The program failed because a file of the directory was imported in place of a standard
+            module.
     """
     path, variables = list(sys.path), {name: os.environ.get(name) for name in _ENVIRONMENT}
     sys.path.insert(0, str(directory))
@@ -27,6 +33,9 @@ def importable(directory: Path) -> Iterator[None]:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     try:
         yield
+    except Exception as error:
+        _check_standard_modules(error, directory)
+        raise
     finally:
         sys.path[:] = path
         for name, value in variables.items():
@@ -34,6 +43,31 @@ def importable(directory: Path) -> Iterator[None]:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
+
+
+def _check_standard_modules(error: BaseException, directory: Path) -> None:
+    """Refuse a file of the program's that hides a standard module, if an error or a cause of it is about that module."""
+    found: dict[int, BaseException] = {}  # a chain may be cyclic
+    cause: BaseException | None = error
+    while cause is not None and id(cause) not in found:
+        found[id(cause)] = cause
+        name, file = _module_of(cause)
+        if name in sys.stdlib_module_names and file and Path(file).is_relative_to(directory):
+            raise EnvironmentSetupError(
+                f"{file} takes the place of the standard module {name!r}: {cause}",
+                hint="Rename the file.",
+            ) from error
+        cause = cause.__cause__ or cause.__context__
+
+
+def _module_of(error: BaseException) -> tuple[str, str | None]:
+    """Return name and file of the module that lacks what an import or a function looked for."""
+    if isinstance(error, AttributeError):
+        return str(getattr(error.obj, "__name__", "")), getattr(error.obj, "__file__", None)
+    if isinstance(error, ImportError):
+        name = (error.name or "").partition(".")[0]
+        return name, error.path or getattr(sys.modules.get(name), "__file__", None)
+    return "", None
 
 
 def run_program(path: Path, arguments: Sequence[str]) -> None:

@@ -102,7 +102,7 @@ def job(situation: Situation) -> Finding:
     begun = time.monotonic()
     try:
         ran = subprocess.run(  # noqa: S603 - our own program
-            [sys.executable, "-c", PROGRAM],
+            [sys.executable, "-P", "-c", PROGRAM],
             capture_output=True,
             text=True,
             check=False,
@@ -284,7 +284,7 @@ def _status_beside_lock(path: Path) -> int:
     """Lock a file, and return how a process ends that locks it too."""
     with path.open(encoding="utf-8") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        command = [sys.executable, "-c", _TRY_LOCK, str(path)]
+        command = [sys.executable, "-P", "-c", _TRY_LOCK, str(path)]
         return subprocess.run(command, check=False, capture_output=True).returncode  # noqa: S603
 
 

@@ -79,7 +79,7 @@ def _content(file: Path, packages: Path | None) -> str:
 def _install(file: Path, packages: Path | None, target: Path) -> None:
     offline = [] if packages is None else ["--no-index", "--find-links", str(packages)]
     command = [
-        *(sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"),
+        *(sys.executable, "-P", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"),
         *("--no-input", "--target", str(target), "--requirement", str(file)),
         *offline,
     ]

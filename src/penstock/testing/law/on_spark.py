@@ -128,7 +128,7 @@ class _SparkJob:
         """Run a driver to its end; return its status, its process and its log."""
         log = self._root / "log"
         with log.open("w", encoding="utf-8") as output:
-            command = [sys.executable, "-c", _COMMAND, str(self._root)]
+            command = [sys.executable, "-P", "-c", _COMMAND, str(self._root)]
             process = start_driver(command, self._markers, places, output=output)
             try:
                 return process.wait(_SECONDS), process.pid, log
