@@ -78,6 +78,7 @@ TOUCHING: dict[str, str] = {
     "testing/in_process.py": SCRATCH,
     "testing/live_run.py": SCRATCH,
     "testing/log_kit.py": SCRATCH,
+    "testing/law/own_samples.py": SCRATCH,
     "connectors/delta/delta_sink.py": MOUNTED,
     "connectors/delta/staged_tables.py": MOUNTED,
     "connectors/epoch_marks.py": MOUNTED,

@@ -67,6 +67,7 @@ CALLED_IN_NO_PROGRAM = {
     ("LogSource", "beside"),
     ("LogSource", "datasets"),
     ("LogSource", "kept_outside"),
+    ("LogSource", "sample_snapshot"),
     ("Partitioner", "open"),
     ("Partitioner", "close"),
     ("Sink", "beside"),
@@ -78,7 +79,7 @@ CALLED_IN_NO_PROGRAM = {
     ("SplitSource", "beside"),
     ("SplitSource", "datasets"),
 }
-"""Never called, as Flink never calls them; or only when something else has failed, by `penstock drop`, by the plan of a shadow, or by a driver of Spark:
+"""Never called, as Flink never calls them; or only when something else has failed, by `penstock drop` or `sample`, by the plan of a shadow, or by a driver of Spark:
 `tests/spark/test_user_callables.py`."""
 
 BUILDING = {

@@ -4,21 +4,36 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import runpy
+from dataclasses import dataclass
 from decimal import Decimal
+from pathlib import Path
+from types import SimpleNamespace
+from typing import NamedTuple
+from uuid import UUID
+from zoneinfo import ZoneInfo
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from penstock.common import Row, RowKind, Types, WatermarkStrategy
 from penstock.connectors.kafka.values import KafkaRecord
+from penstock.connectors.spark_source import SparkSource
 from penstock.datastream import StreamExecutionEnvironment
-from penstock.datastream.connectors import DiscardingSink, IteratorSource
-from penstock.datastream.connectors.postgres import PostgresSource
+from penstock.datastream.connectors import DiscardingSink, IteratorSource, LogSnapshot
+from penstock.datastream.connectors.postgres import Change
+from penstock.datastream.connectors.redis import RedisEntry
 from penstock.errors import ArgumentError, SourceError
-from penstock.testing import SampleRecord, check
+from penstock.testing import SampleRecord, Way, check
 from penstock.testing.law.input_directory import samples_in
 from penstock.testing.law.record_texts import RecordTexts
 from penstock.testing.law.sample_files import Mask, write_samples
+from penstock.testing.law.verdict import Disagreement
+from penstock.testing.law.written_test import text_of_test
+from penstock.testing.results import same_answer
 from penstock.wire.text import TextError
+from tests.log_world import CapturedLog
 
 ORDER = Types.ROW_NAMED(["name", "amount"], [Types.STRING(), Types.LONG()])
 ANY = Types.PICKLED_BYTE_ARRAY()
@@ -49,7 +64,10 @@ def program(*sources):
         Row(1, 2),
         dt.datetime(2024, 1, 2, 3, 4, 5, 6, tzinfo=dt.UTC),
         (dt.date(2024, 1, 2), dt.time(3, 4)),
+        dt.datetime(2024, 10, 27, 2, 30, fold=1, tzinfo=ZoneInfo("Europe/Rome")),
         KafkaRecord(b"k", None, "orders", 0, 7, 1000, (("h", b"1"),)),
+        Change(RowKind.DELETE, (UUID(int=7),), {"n": dt.timedelta(1, 2, 3)}, None, 1, 2, "t"),
+        RedisEntry("orders", "7-0", {b"customer": b"ann"}),
     ],
 )
 def test_values_without_a_type_are_read_as_they_were(value):
@@ -145,7 +163,7 @@ def test_what_cannot_be_sampled_is_named(tmp_path):
     files = write_samples(graph, tmp_path / "a", 10, ())
     assert [each.problem for each in files.sources] == [
         None,
-        "a record has no JSON: a complex has no JSON",
+        "a record has no JSON: a complex has no JSON. Declare the type of the records.",
     ]
     with pytest.raises(ArgumentError, match="not empty"):
         write_samples(graph, tmp_path / "a", 10, ())
@@ -156,15 +174,122 @@ def test_what_cannot_be_sampled_is_named(tmp_path):
         write_samples(graph_of(program(("n", [1j], None))), tmp_path / "c", 10, ())
 
 
-def test_a_source_with_a_snapshot_is_not_read(tmp_path):
+@dataclass(frozen=True)
+class Sampled(CapturedLog):
+    def sample_snapshot(self, directory: Path, records: int) -> LogSnapshot:
+        lines = Path(self.directory, "a.log").read_text().splitlines(keepends=True)[:records]
+        (directory / "a.lines").write_text("".join(lines))
+        return LogSnapshot({"a.lines": len(lines)}, {})
+
+
+def test_a_source_with_a_snapshot_is_read_by_a_method_of_its_own(tmp_path):
+    log = CapturedLog(str(tmp_path), bounded=True)
+    log.add("a", *[("x", n, n) for n in range(9)])
     env = program(("m", [1], None))
-    source = (
-        PostgresSource.builder()
-        .set_dsn("host=localhost")
-        .set_tables("orders")
-        .set_slot("s")
-        .build()
+    for name, source in (("log", log), ("sampled", Sampled(log.directory))):
+        read = env.from_source(source, WatermarkStrategy.no_watermarks(), name)
+        read.sink_to(DiscardingSink())
+    found = write_samples(graph_of(env), tmp_path / "out", 3, ()).sources
+    problems = {source.name: source.problem for source in found}
+    assert problems == {"m": None, "sampled": None, "log": problems["log"]}
+    problem = problems["log"] or ""
+    assert "cannot be read outside of a job" in problem
+    assert "Give the source a method sample_snapshot" in problem
+    read = samples_in(tmp_path / "out", graph_of(env), 9)
+    assert read["sampled"] == [[("x", n, n) for n in range(3)]]
+    assert log.captures() == []
+
+
+class Frame:
+    """Has the columns of a DataFrame."""
+
+    isStreaming = False  # noqa: N815 - as in Spark
+    mapInArrow = None  # noqa: N815
+    columns = ("id",)
+    schema = SimpleNamespace(
+        jsonValue=lambda: {"fields": [{"name": "id", "type": {"type": "array"}}]}
     )
-    env.from_source(source, WatermarkStrategy.no_watermarks(), "orders").sink_to(DiscardingSink())
-    files = write_samples(graph_of(env), tmp_path, 10, ())
-    assert "cannot be read outside of a job" in (files.sources[1].problem or "")
+
+
+def test_a_dataframe_is_sampled_by_hand(tmp_path):
+    env = program(("m", [1], None))
+    read = env.from_source(SparkSource(Frame()), WatermarkStrategy.no_watermarks(), "frame")
+    read.sink_to(DiscardingSink())
+    (_, found) = write_samples(graph_of(env), tmp_path / "out", 3, ()).sources
+    assert "pass --input DIR" in (found.problem or "")
+    with pytest.raises(SourceError, match="a DataFrame of id") as failed:
+        check(env, ways=2)
+    assert "penstock sample" not in failed.value.hint
+    by_spark = tmp_path / "in" / "frame"
+    by_spark.mkdir(parents=True)
+    for hidden in ("_SUCCESS", ".part-0.parquet.crc", "../.DS_Store"):
+        (by_spark / hidden).touch()
+    pq.write_table(pa.table({"id": [[1], [2]]}), by_spark / "part-0.parquet")
+    inputs = samples_in(tmp_path / "in", graph_of(env), 9)
+    assert check(env, inputs=inputs, ways=4).records == {"m": 1, "frame": 2}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        RedisEntry("orders", "7-0", {"customer": "ann", "password": "x"}),
+        RedisEntry("orders", "7-0", {b"customer": b"ann", b"password": b"x"}),
+        KafkaRecord(b"k", b'{"customer": "ann"}', headers=(("password", b"x"), ("h", b"1"))),
+    ],
+)
+def test_records_of_systems_are_masked(value):
+    mask = Mask(["customer"])
+    found = mask.record(value, ANY)
+    assert type(found) is type(value)
+    assert not [word for word in ("ann", "'x'") if word in repr(found)]
+    assert {*mask.masked} == {"customer", "password"}
+    assert RecordTexts(ANY).read(RecordTexts(ANY).write(SampleRecord(0, found))) == found
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        Row(1, ("a",), dt.datetime(2024, 1, 2, tzinfo=ZoneInfo("UTC"))),
+        Row.of_kind(RowKind.DELETE, name="ann", at=[dt.date(2024, 1, 2)]),
+        Row(**{"a name": {"n": Row(n=Decimal(1))}}),
+        KafkaRecord(b"k", None, headers=(("h", b"1"),)),
+        Change(RowKind.DELETE, (UUID(int=7),), {"id": UUID(int=7)}, None, 1, 2, "t"),
+        RedisEntry("orders", "7-0", {"customer": "ann"}),
+    ],
+)
+@pytest.mark.parametrize("timestamp", [None, 7])
+def test_records_are_the_same_in_a_written_test(tmp_path, monkeypatch, value, timestamp):
+    sample = (SampleRecord(0, value, timestamp),)
+    found = Disagreement("out", "", Way(), Way(), {"orders": sample}, None)
+    written = tmp_path / "test_job.py"
+    written.write_text(text_of_test(tmp_path / "job.py", written, (), found))
+    inputs = []
+    monkeypatch.setattr("penstock.testing.check_script", lambda *_, **given: inputs.append(given))
+    runpy.run_path(str(written))["test_job_gives_one_answer"]()
+    (read,) = inputs[0]["inputs"]["orders"]
+    assert same_answer([read], [value if timestamp is None else sample[0]])
+
+
+class Order(NamedTuple):
+    customer: str
+    amount: int
+
+
+def test_fields_of_a_named_tuple_are_masked_by_name():
+    mask = Mask(["customer"])
+    found = mask.record(Order("ann", 5), ANY)
+    assert type(found) is Order
+    assert (found.customer != "ann", found.amount) == (True, 5)
+    assert list(mask.masked) == ["customer"]
+
+
+def test_the_key_of_a_change_is_masked_with_its_column():
+    after = {"owner": "ann", "n": 5}
+    change = Change(
+        RowKind.UPDATE_AFTER, ("ann", 5), {"owner": "bob"}, after, 1, 2, "t", ("bob", 5)
+    )
+    found = Mask(["owner"]).record(change, ANY)
+    assert found.key == (found.after["owner"], 5)
+    assert found.previous_key == (found.before["owner"], 5)
+    assert not {"ann", "bob"} & {*found.key, *found.previous_key}
+    assert Mask([]).record(change, ANY) == change

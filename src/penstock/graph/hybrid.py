@@ -104,6 +104,13 @@ class SnapshotPart(SourcePart, LogSource):
         )
         return Captured(str(directory), files, tuple(tail))
 
+    def sampled(self, directory: Path, records: int) -> SnapshotPart | None:
+        """Return the part with the first records of the log; None if the log cannot give them outside a job."""
+        taken = self.source.exact_sample_snapshot(directory, records)
+        if taken is None:
+            return None
+        return replace(self, captured=Captured(str(directory), tuple(taken.files.items()), ()))
+
     def discover(self, known: Mapping[str, int]) -> Sequence[LogSplit]:
         """Return the files."""
         del known

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from operator import index
 from pathlib import Path
-from typing import ClassVar, cast, final
+from typing import Any, ClassVar, cast, final
 
 from penstock.errors import CallSite, SourceError
 from penstock.graph.dataset import Dataset
@@ -265,6 +265,31 @@ class LogSource(PositionedSource):
         """
         raise NotImplementedError(f"{type(self).__name__} takes snapshots and cannot read them")
 
+    def sample_snapshot(self, directory: Path, records: int) -> LogSnapshot | None:
+        """Capture the first records as `snapshot` would, outside a job and without a change of the system.
+
+        `penstock sample` calls it, and reads the files with `read_snapshot`. The positions of the result are not read.
+
+        Args:
+            directory: Where to write the files; it is empty.
+            records: Most records that are needed.
+
+        Returns:
+            The files; None, the default, if the source has no way to do so.
+
+        Example:
+            >>> class Letters(LogSource):
+            ...     def sample_snapshot(self, directory, records):
+            ...         letters = "penstock"[:records]
+            ...         (directory / "letters").write_text(letters)
+            ...         return LogSnapshot({"letters": len(letters)}, {})
+            >>> from tempfile import mkdtemp
+            >>> Letters.sample_snapshot(None, Path(mkdtemp()), 3).files
+            {'letters': 3}
+        """
+        del directory, records
+        return None
+
     def kept_outside(self) -> Sequence[KeptOutside]:
         """Return the objects that the source keeps for its job in another system, and that are there now.
 
@@ -283,14 +308,29 @@ class LogSource(PositionedSource):
         Raises:
             SourceError: It failed, or did not return a snapshot whose files are there.
         """
-        with self._failing("snapshot"):
-            found = self.snapshot(directory)
+        return self._exact_snapshot_of("snapshot", directory)
+
+    @final
+    def exact_sample_snapshot(self, directory: Path, records: int) -> LogSnapshot | None:
+        """Return `sample_snapshot(directory, records)`, checked; a check of a program calls this method.
+
+        Raises:
+            SourceError: It failed, or did not return a snapshot whose files are there.
+        """
+        return self._exact_snapshot_of("sample_snapshot", directory, records)
+
+    def _exact_snapshot_of(
+        self, method: str, directory: Path, *arguments: Any
+    ) -> LogSnapshot | None:
+        """Return the snapshot that a method captures, checked."""
+        with self._failing(method):
+            found = getattr(self, method)(directory, *arguments)
             if found is None:
                 return None
             try:
                 return exact_snapshot(found, directory)
             except Wrong as wrong:
-                raise self._wrong("snapshot", wrong) from wrong
+                raise self._wrong(method, wrong) from wrong
 
     @final
     def exact_discover(

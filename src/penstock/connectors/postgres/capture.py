@@ -51,13 +51,14 @@ join pg_catalog.pg_namespace n on n.oid = c.relnamespace where c.relkind <> 'p' 
 
 @dataclass(frozen=True, slots=True)
 class _PageRange:
-    """Pages of a table; `last` is None for all that follow."""
+    """Pages of a table; `last` is None for all that follow, and `most` for all of their rows."""
 
     table: SourceTable
     relation: TableName
     first: int
     last: int | None
     name: str
+    most: int | None = None
 
 
 class Capture:
@@ -78,12 +79,27 @@ class Capture:
         """Capture tables; return file to number of records, of those that have some."""
         with self._session() as session:
             ranges = iter([each for n, t in enumerate(tables) for each in _ranges(session, n, t)])
-            _, now_ms = session.execute(_PAGES, (tables[0].oid,)).fetchone()
+            now_ms = _time(session, tables)
         with ThreadPoolExecutor(connections, thread_name_prefix="penstock-capture") as pool:
             found = [
                 *pool.map(self._take, repeat(ranges, connections), repeat(now_ms, connections))
             ]
         return dict(sorted(pair for counts in found for pair in counts.items() if pair[1]))
+
+    def first_files(self, tables: Sequence[SourceTable], records: int) -> dict[str, int]:
+        """Capture the first records of each table; return as `files`."""
+        counts: dict[str, int] = {}
+        with self._session() as session:
+            now_ms = _time(session, tables)
+            for number, table in enumerate(tables):
+                left = records
+                for taken in _ranges(session, number, table):
+                    count = self._write(session, replace(taken, most=left), now_ms)
+                    left -= count
+                    counts |= {taken.name: count} if count else {}
+                    if not left:
+                        break
+        return counts
 
     def _session(self) -> Any:
         made = new_session(self._address, "snapshot")
@@ -139,6 +155,12 @@ class Capture:
         return count
 
 
+def _time(session: Any, tables: Sequence[SourceTable]) -> int:
+    """Return the time of the snapshot."""
+    _, now_ms = session.execute(_PAGES, (tables[0].oid,)).fetchone()
+    return int(now_ms)
+
+
 def _ranges(session: Any, number: int, table: SourceTable) -> Iterator[_PageRange]:
     relations = [(table.oid, table.name)]
     if table.is_partitioned:
@@ -161,8 +183,9 @@ def _statement(taken: _PageRange) -> Any:
         sql.SQL("") if taken.last is None else sql.SQL(" and ctid < {}").format(f"({taken.last},0)")
     )
     rows = sql.SQL("") if table.row_filter is None else sql.SQL(f" and ({table.row_filter})")
+    most = sql.SQL("") if taken.most is None else sql.SQL(f" limit {taken.most}")
     return sql.SQL(
-        "copy (select {columns} from only {table} where ctid >= {first}{last}{rows}) "
+        "copy (select {columns} from only {table} where ctid >= {first}{last}{rows}{most}) "
         "to stdout (format csv)"
     ).format(
         columns=sql.SQL(", ").join(sql.Identifier(column.name) for column in table.columns),
@@ -170,6 +193,7 @@ def _statement(taken: _PageRange) -> Any:
         first=f"({taken.first},0)",
         last=last,
         rows=rows,
+        most=most,
     )
 
 

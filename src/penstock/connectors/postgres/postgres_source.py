@@ -170,6 +170,20 @@ class PostgresSource(LogSource):
                     self._remove()
                 raise
 
+    def sample_snapshot(self, directory: Path, records: int) -> LogSnapshot:
+        """Capture the first rows of each table in read-only transactions, without slot and publication.
+
+        Args:
+            directory: Where files are written.
+            records: Most rows of a table.
+        """
+        with postgres_errors(SourceError, self.address, f"sample {self.describe()}"):
+            with session(self.address, "driver") as connection:
+                tables = self._tables(connection)
+            with snapshot_now(self.address) as taken:
+                capture = Capture(self.address, taken.name, taken.position, directory)
+                return LogSnapshot(capture.first_files(tables, records), {})
+
     def read_snapshot(self, file: Path, start: int, end: int) -> LogBatch:
         """Return rows of a captured file; see `LogSource.read_snapshot`."""
         rows = captured_rows(file, start, end, self.beyond)
@@ -250,7 +264,6 @@ class PostgresSource(LogSource):
     def _begin(self, connection: Any, directory: Path) -> list[SourceTable]:
         """Check everything, and remove what an earlier call has left."""
         attempt = directory / _ATTEMPT
-        tables = [table_of(connection, name, has_changes=not self.is_once) for name in self.tables]
         if not self.is_once:
             check_server(connection)
             if attempt.exists():
@@ -259,15 +272,21 @@ class PostgresSource(LogSource):
                 raise self._taken(connection)
             elif not self.publication and has_publication(connection, self._publication):
                 raise self._published_by_others()
-            if self.publication:
-                self._check_publication(connection, tables)
-                tables = [published(connection, self.publication, table) for table in tables]
+        tables = self._tables(connection)
         for left_over in directory.iterdir():
             if left_over != attempt:
                 left_over.unlink()
         attempt.touch()
         failpoint("postgres.begun")
         return tables
+
+    def _tables(self, connection: Any) -> list[SourceTable]:
+        """Return the tables, with the columns and rows of a publication that is not the source's own."""
+        tables = [table_of(connection, name, has_changes=not self.is_once) for name in self.tables]
+        if self.is_once or not self.publication:
+            return tables
+        self._check_publication(connection, tables)
+        return [published(connection, self.publication, table) for table in tables]
 
     def _check_publication(self, connection: Any, tables: Sequence[SourceTable]) -> None:
         found = publication_of(connection, self.publication, self.tables)

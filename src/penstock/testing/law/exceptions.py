@@ -19,7 +19,7 @@ from penstock.graph.logical import LogicalGraph, Node
 from penstock.program.operators import SINK, SOURCE
 from penstock.program.traverse import reachable
 from penstock.testing.law.event_time import event_time
-from penstock.testing.law.record_texts import parts_of, with_parts
+from penstock.testing.law.record_texts import with_changed_parts
 from penstock.testing.law.rules import CHANGES, SinkAnswer
 from penstock.testing.law.samples import Inputs, Sample, SampleRecord, SampleSource
 from penstock.testing.law.verdict import Trial, parting_sinks
@@ -167,19 +167,17 @@ def _in_one_form(graph: LogicalGraph, node: Node, sample: Sample) -> Sample:
     if not is_undeclared(node.type_info):
         return sample
     known: dict[tuple[Any, Any], Any] = {}
-    changed = []
-    for element in sample:
-        other = {}
-        for place, value in parts_of(element.value).items():
-            if isinstance(value, Number):
-                first = known.setdefault((place, value), value)
-                if type(first) is not type(value):
-                    other[place] = first
-        changed.append(
-            replace(element, value=with_parts(element.value, other)) if other else element
-        )
-    are_same = all(one is other for one, other in zip(sample, changed, strict=True))
-    return sample if are_same else tuple(changed)
+
+    def first_forms(parts: dict[Any, Any]) -> dict[Any, Any]:
+        numbers = {place: value for place, value in parts.items() if isinstance(value, Number)}
+        firsts = {place: known.setdefault((place, n), n) for place, n in numbers.items()}
+        return {
+            place: first
+            for place, first in firsts.items()
+            if type(first) is not type(numbers[place])
+        }
+
+    return with_changed_parts(sample, first_forms)
 
 
 def _in_one_split(graph: LogicalGraph, node: Node, sample: Sample) -> Sample:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import cycle
 from typing import Any
 
@@ -13,7 +13,7 @@ from penstock.graph.logical import LogicalGraph
 from penstock.program.operators import SOURCE
 from penstock.testing.law.event_time import EventTime, event_time
 from penstock.testing.law.exceptions import is_undeclared
-from penstock.testing.law.record_texts import parts_of, with_parts
+from penstock.testing.law.record_texts import parts_of, with_changed_parts
 from penstock.testing.law.samples import Inputs, Sample
 from penstock.types import TypeInformation
 
@@ -173,14 +173,7 @@ def _changed(
     sample: Sample, change: Callable[[dict[Any, Any]], dict[Any, Any]], rng: random.Random
 ) -> Sample:
     """Return the sample with parts of some records replaced; itself if nothing changes."""
-    made = []
-    for element in sample:
-        changed = change(parts_of(element.value)) if rng.random() < _SOME else {}
-        made.append(
-            replace(element, value=with_parts(element.value, changed)) if changed else element
-        )
-    are_same = all(one is other for one, other in zip(sample, made, strict=True))
-    return sample if are_same else tuple(made)
+    return with_changed_parts(sample, lambda parts: change(parts) if rng.random() < _SOME else {})
 
 
 CHANGES: tuple[Change, ...] = (

@@ -17,6 +17,9 @@ from penstock.wire.text import TextError
 
 _HINT = "Name the files by sources: NAME.jsonl, NAME.csv, NAME.parquet or NAME.txt, or directories NAME/ of them."
 
+_HIDDEN = (".", "_SUCCESS")
+"""Beginnings of the names of files that Spark and file managers write beside records."""
+
 
 def samples_in(directory: Path, graph: LogicalGraph, most: int) -> dict[str, list[list[Any]]]:
     """Return the name of a source to the records of each of its files.
@@ -25,7 +28,7 @@ def samples_in(directory: Path, graph: LogicalGraph, most: int) -> dict[str, lis
     """
     sources = {node.name: node for node in graph.of_kind(SOURCE)}
     found: dict[str, list[list[Any]]] = {}
-    for path in sorted(directory.iterdir()):
+    for path in _visible(directory):
         name = path.name if path.is_dir() else path.stem
         node = sources.get(name)
         if node is None:
@@ -34,9 +37,13 @@ def samples_in(directory: Path, graph: LogicalGraph, most: int) -> dict[str, lis
                 f"{path} is the file of no source{did_you_mean(name, names)}; the program has {list(names)}",
                 hint=_HINT,
             )
-        files = sorted(path.iterdir()) if path.is_dir() else [path]
+        files = _visible(path) if path.is_dir() else [path]
         found[name] = [_records(file, node, most) for file in files]
     return found
+
+
+def _visible(directory: Path) -> list[Path]:
+    return sorted(path for path in directory.iterdir() if not path.name.startswith(_HIDDEN))
 
 
 def _records(path: Path, node: Node, most: int) -> list[Any]:

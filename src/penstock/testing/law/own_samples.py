@@ -10,6 +10,8 @@ import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from penstock.connectors.files.file_source import FileSource
@@ -17,9 +19,10 @@ from penstock.connectors.files.read_here import records_of_files
 from penstock.errors import ArgumentError, SourceError, did_you_mean
 from penstock.graph.backlog_end import SourcePart
 from penstock.graph.endpoints import Source, SplitSource
-from penstock.graph.hybrid import parts_of
+from penstock.graph.hybrid import parts_of, snapshot_part_of
 from penstock.graph.logical import LogicalGraph, Node
 from penstock.graph.source import PositionedSource
+from penstock.graph.source_switch import as_switched
 from penstock.program.operators import SOURCE
 from penstock.testing.law.event_time import event_time, in_order_of_time
 from penstock.testing.law.samples import Inputs, Sample, SampleRecord
@@ -71,6 +74,12 @@ _CHUNK = 4096
 _MOST_FILES = 8
 """Files of a source that are read, each as a split."""
 
+_BY_HAND = (
+    "Write some of its records to DIR/NAME.jsonl, .csv or .parquet, or to such files in a directory "
+    "DIR/NAME, and pass --input DIR to `penstock check`."
+)
+_BY_SNAPSHOT = f"Give the source a method sample_snapshot. Or: {_BY_HAND}"
+
 _MOST_MADE = 200
 _MADE_SPLITS = 2
 _MADE_START = 1_704_067_200_000
@@ -119,28 +128,42 @@ def samples_of(
 def first_records(graph: LogicalGraph, node: Node, records: int) -> Sample:
     """Return the first records of a source, those of logs of other systems too."""
     assert node.source is not None, "sources have one"
-    parts = [
-        own
-        for own in map(_own_source, parts_of(node.source))
-        if (own.as_split or isinstance(own, FileSource)) and not own.takes_snapshot
-    ]
-    if not parts:
-        raise SourceError(
-            f"{node.source.describe()} cannot be read outside of a job",
-            hint="Write a file of its records by hand.",
-            origin=node.origin,
+    with TemporaryDirectory(prefix="penstock-") as directory:
+        found = (
+            _sampled(part, Path(directory, str(number)), records)
+            for number, part in enumerate(parts_of(node.source))
         )
-    return in_order_of_time(graph, node, _own(node, parts, records))
+        parts = [part for part in found if part is not None]
+        if not parts:
+            raise SourceError(
+                f"{node.source.describe()} cannot be read outside of a job",
+                hint=_BY_SNAPSHOT if node.source.takes_snapshot else _BY_HAND,
+                origin=node.origin,
+            )
+        return in_order_of_time(graph, node, _own(node, parts, records))
+
+
+def _sampled(part: Source, directory: Path, records: int) -> Source | None:
+    """Return the source of the first records of a part; None if it has none outside of a job."""
+    snapshot = snapshot_part_of([part])
+    if snapshot is not None:
+        directory.mkdir()
+        return snapshot[1].sampled(directory, records)
+    own = _own_source(part)
+    is_read = own.as_split is not None or isinstance(own, FileSource)
+    return own if is_read and not own.takes_snapshot and as_switched(own) is None else None
 
 
 def _made(graph: LogicalGraph, node: Node, records: int, seed: int) -> Sample:
     """Return records of the declared type of a source, in order of time, in splits."""
     assert node.source is not None, "sources have one"
     if not isinstance(node.type_info, (RowTypeInfo, TupleTypeInfo)):
+        is_read = any(part.as_split is not None for part in parts_of(node.source))
+        by_command = ", which `penstock sample` writes" if is_read else ""
         raise SourceError(
             f"source {node.name!r} reads {node.source.describe()}, which a check cannot read in its process",
             hint=f"Pass a sample of it: inputs={{{node.name!r}: records}}, or --input DIR with the file "
-            f"{node.name}.jsonl, which `penstock sample` writes.",
+            f"{node.name}.jsonl{by_command}.",
             origin=node.origin,
         )
     make = maker_of(node.type_info)

@@ -12,11 +12,16 @@ import datetime as dt
 import json
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import fields, replace
 from decimal import Decimal
 from typing import Any
+from uuid import UUID
+from zoneinfo import ZoneInfo
 
 from penstock.connectors.kafka.values import KafkaRecord
-from penstock.testing.law.samples import SampleRecord
+from penstock.connectors.postgres.values import Change
+from penstock.connectors.redis.redis_source import RedisEntry
+from penstock.testing.law.samples import Sample, SampleRecord
 from penstock.testing.results import same_answer
 from penstock.types import PickledBytesTypeInfo, TypeInformation, Types
 from penstock.types.row import Row, RowKind, class_of, names_of
@@ -80,12 +85,37 @@ def _row(parts: list[Any]) -> Row:
     return Row(**dict(zip(names, values, strict=True))) if names else Row(*values)
 
 
+def _change(parts: list[Any]) -> Change:
+    kind, *others = map(_value, parts)
+    return Change(RowKind[kind], *others)
+
+
+def _datetime_texts(value: dt.datetime) -> Any:
+    """Return the text, of a datetime in a named zone with its name and fold."""
+    if not isinstance(value.tzinfo, ZoneInfo):
+        return value.isoformat()
+    return [value.replace(tzinfo=None).isoformat(), value.tzinfo.key, value.fold]
+
+
+def _datetime(texts: Any) -> dt.datetime:
+    if isinstance(texts, str):
+        return dt.datetime.fromisoformat(texts)
+    text, zone, fold = texts
+    return dt.datetime.fromisoformat(text).replace(tzinfo=ZoneInfo(zone), fold=fold)
+
+
 def _dict(pairs: list[list[Any]]) -> dict[Any, Any]:
     return {_value(key): _value(each) for key, each in pairs}
 
 
 _TAGS: Mapping[str, tuple[type, Callable[[Any], Any], Callable[[Any], Any]]] = {
     "@kafka": (KafkaRecord, list, lambda parts: KafkaRecord(*map(_value, parts))),
+    "@redis": (
+        RedisEntry,
+        lambda entry: [entry.stream, entry.id, entry.fields],
+        lambda parts: RedisEntry(*map(_value, parts)),
+    ),
+    "@change": (Change, lambda change: [change.op.name, *change[1:]], _change),
     "@tuple": (tuple, list, lambda items: tuple(map(_value, items))),
     "@row": (
         Row,
@@ -95,9 +125,15 @@ _TAGS: Mapping[str, tuple[type, Callable[[Any], Any], Callable[[Any], Any]]] = {
     "@dict": (dict, lambda pairs: list(map(list, pairs.items())), _dict),
     "@bytes": (bytes, _bytes_text, base64.b64decode),
     "@decimal": (Decimal, str, Decimal),
-    "@datetime": (dt.datetime, dt.datetime.isoformat, dt.datetime.fromisoformat),
+    "@datetime": (dt.datetime, _datetime_texts, _datetime),
     "@date": (dt.date, dt.date.isoformat, dt.date.fromisoformat),
     "@time": (dt.time, dt.time.isoformat, dt.time.fromisoformat),
+    "@interval": (
+        dt.timedelta,
+        lambda value: [value.days, value.seconds, value.microseconds],
+        lambda parts: dt.timedelta(*parts),
+    ),
+    "@uuid": (UUID, str, UUID),
 }
 """Tag to the class, the JSON of its values, and their making."""
 
@@ -128,7 +164,7 @@ def _value(parsed: Any) -> Any:
 
 
 def parts_of(record: Any) -> dict[Any, Any]:
-    """Return place to value: names of fields, indexes of elements, or None for a record without parts.
+    """Return place to value: names of fields or columns, indexes of elements, or None for a record without parts.
 
     Examples:
         >>> parts_of(("ann", 5)), parts_of(Row(name="ann")), parts_of(5)
@@ -138,7 +174,11 @@ def parts_of(record: Any) -> dict[Any, Any]:
         return dict(zip(names_of(record) or range(len(record)), record, strict=True))
     if isinstance(record, dict):
         return dict(record)
-    if type(record) in (tuple, list) or hasattr(record, "_make"):
+    if hasattr(record, "_asdict"):  # a NamedTuple
+        return dict(record._asdict())
+    if isinstance(record, RedisEntry):
+        return {field.name: getattr(record, field.name) for field in fields(record)}
+    if type(record) in (tuple, list):
         return dict(enumerate(record))
     return {None: record}
 
@@ -159,6 +199,21 @@ def with_parts(record: Any, changed: dict[Any, Any]) -> Any:
         return made
     if isinstance(record, dict):
         return parts
+    if isinstance(record, RedisEntry):
+        return RedisEntry(**parts)
     if hasattr(record, "_make"):
         return record._make(parts.values())
     return type(record)(parts.values()) if type(record) in (tuple, list) else parts[None]
+
+
+def with_changed_parts(
+    sample: Sample, change: Callable[[dict[Any, Any]], dict[Any, Any]]
+) -> Sample:
+    """Return a sample with parts of some records replaced; itself if a change replaces none."""
+    changes = [change(parts_of(element.value)) for element in sample]
+    if not any(changes):
+        return sample
+    return tuple(
+        replace(element, value=with_parts(element.value, changed)) if changed else element
+        for element, changed in zip(sample, changes, strict=True)
+    )

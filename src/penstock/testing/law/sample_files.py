@@ -11,8 +11,12 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 from penstock.config.configuration import is_secret
+from penstock.connectors.kafka.values import KafkaRecord
+from penstock.connectors.postgres.values import Change
+from penstock.connectors.redis.redis_source import RedisEntry
 from penstock.errors import ArgumentError, PenstockError, SourceError, did_you_mean
 from penstock.graph.logical import LogicalGraph, Node
 from penstock.program.operators import SOURCE
@@ -58,19 +62,23 @@ class Mask:
     def _of_parts(self, value: Any) -> Any:
         if isinstance(value, str | bytes):
             return self._of_text(value)
-        if not isinstance(value, Row | dict | tuple | list):
+        if not isinstance(value, Row | dict | tuple | list | RedisEntry):
             return value
         changed = {}
         for place, part in parts_of(value).items():
-            name = str(place)
+            name = place.decode(errors="replace") if isinstance(place, bytes) else str(place)
             self.seen[name] = None
-            is_named = name in self._columns or (isinstance(place, str) and is_secret(name))
+            is_named = name in self._columns or (isinstance(place, str | bytes) and is_secret(name))
             if is_named and part is not None:
                 self.masked[name] = None
             made = self._hidden(part, name) if is_named else self._of_parts(part)
             if made is not part:
                 changed[place] = made
-        return with_parts(value, changed)
+        made = with_parts(value, changed)
+        if isinstance(value, KafkaRecord):
+            headers = ((name, self._of_parts({name: data})[name]) for name, data in value.headers)
+            return made._replace(headers=tuple(headers))
+        return _with_masked_keys(made, value) if isinstance(value, Change) else made
 
     def _of_text(self, text: str | bytes) -> str | bytes:
         """Return a text that is a JSON object with its columns masked; any other as it is."""
@@ -111,6 +119,22 @@ class Mask:
         return self.digest(value) >> (256 - self._width)
 
 
+def _with_masked_keys(made: Change, change: Change) -> Change:
+    """Return a masked change whose keys have the masks of the columns with their values: a key has no names."""
+    masks = {
+        repr(value): mask
+        for row, masked in ((change.before, made.before), (change.after, made.after))
+        for value, mask in zip((row or {}).values(), (masked or {}).values(), strict=True)
+        if mask is not value
+    }
+
+    def hidden(key: tuple[Any, ...] | None) -> tuple[Any, ...] | None:
+        return None if key is None else tuple(masks.get(repr(part), part) for part in key)
+
+    key = hidden(made.key) or ()
+    return made._replace(key=key, previous_key=hidden(made.previous_key))
+
+
 def _decimal(value: Decimal, mask: Mask) -> Decimal:
     sign, digits, exponent = value.as_tuple()
     if not isinstance(exponent, int):
@@ -133,6 +157,8 @@ _HIDE: Mapping[type, Callable[[Any, Mask], Any]] = {
     dt.datetime: lambda value, mask: (_BEGIN + _moved(value, mask)).replace(tzinfo=value.tzinfo),
     dt.date: lambda value, mask: (_BEGIN + _moved(value, mask)).date(),
     dt.time: lambda value, mask: (_BEGIN + _moved(value, mask)).time(),
+    dt.timedelta: _moved,
+    UUID: lambda value, mask: UUID(int=mask.digest(value) >> 128),
 }
 """Class to the mask of a value; the first that fits counts."""
 
@@ -143,7 +169,7 @@ class SourceFiles:
 
     Attributes:
         path: The file, or the directory with a file for each split; None if it has no sample.
-        problem: The reason why it has no sample; None if it has one.
+        problem: The reason why it has no sample, with a hint; None if it has one.
     """
 
     name: str
@@ -176,7 +202,7 @@ def write_samples(
         except ArgumentError:
             raise
         except PenstockError as error:
-            found.append(SourceFiles(node.name, problem=error.problem))
+            found.append(SourceFiles(node.name, problem=f"{error.problem}. {error.hint}"))
     if not any(map(any, texts.values())):
         empty = [SourceFiles(name, problem="it has no records") for name in texts]
         problems = "; ".join(f"{source.name!r}: {source.problem}" for source in [*found, *empty])
