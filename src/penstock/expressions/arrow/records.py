@@ -196,19 +196,32 @@ class ChainEvaluation:
         return self._run(_Table(len(values), columns, values, lists, timestamps, kinds), alone)
 
     def of_columns(
-        self, batch: pa.RecordBatch, timestamps: list[int] | None = None
+        self,
+        batch: pa.RecordBatch,
+        timestamps: list[int] | None = None,
+        beside: Mapping[str, list[Any]] | None = None,
     ) -> tuple[list[Any], list[int] | None]:
-        """Return the results of a batch of columns that have the names of the fields, with their timestamps."""
-        found = self._of_columns(batch, timestamps)
+        """Return the results of a batch of columns that have the names of the fields, with their timestamps; `beside` as above."""
+        found = self._of_columns(batch, timestamps, beside or {})
         return self._rows(found), found.stamps
 
-    def _of_columns(self, batch: pa.RecordBatch, timestamps: list[int] | None) -> _Table:
-        columns = {
+    def _of_columns(
+        self,
+        batch: pa.RecordBatch,
+        timestamps: list[int] | None,
+        beside: Mapping[str, list[Any]],
+    ) -> _Table:
+        def alone(at: int) -> None:
+            own = {name: of_all[at : at + 1] for name, of_all in beside.items()}
+            self.of_columns(batch.slice(at, 1), None, own)
+
+        columns = {name: _Column(name, self._fields[name], each) for name, each in beside.items()}
+        columns |= {
             name: _Column(name, self._fields[name], None, array)
             for name, array in zip(batch.schema.names, batch.columns, strict=True)
         }
         table = _Table(batch.num_rows, columns, stamps=timestamps)
-        return self._run(table, lambda at: self.of_columns(batch.slice(at, 1), None))
+        return self._run(table, alone)
 
     def columns_of_records(
         self, values: list[Any], timestamps: list[int] | None
@@ -220,10 +233,13 @@ class ChainEvaluation:
         return self._columns(found), found.stamps
 
     def columns_of(
-        self, batch: pa.RecordBatch, timestamps: list[int] | None = None
+        self,
+        batch: pa.RecordBatch,
+        timestamps: list[int] | None = None,
+        beside: Mapping[str, list[Any]] | None = None,
     ) -> tuple[pa.RecordBatch, list[int] | None]:
         """Return the results of `of_columns` as columns; the last step is a selection."""
-        found = self._of_columns(batch, timestamps)
+        found = self._of_columns(batch, timestamps, beside or {})
         return self._columns(found), found.stamps
 
     def _columns(self, table: _Table) -> pa.RecordBatch:

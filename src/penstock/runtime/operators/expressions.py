@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from penstock.expressions.arrow.records import ChainEvaluation
 from penstock.expressions.steps import ExpressionChain
@@ -14,6 +14,18 @@ from penstock.runtime.operators.base import Operator
 
 WriteColumns = Callable[[Any, list[int] | None], None]
 """Takes an Arrow batch and its timestamps."""
+
+
+@runtime_checkable
+class MakesColumns(Protocol):
+    """An operator whose results may be columns."""
+
+    @property
+    def makes_columns(self) -> bool:
+        """True if its results have a form as columns."""
+
+    def send_columns(self, write: WriteColumns, *, only: bool) -> None:
+        """Send results as columns from now on, those too that it has as records if they are the only form."""
 
 
 class ExpressionOperator(Operator):

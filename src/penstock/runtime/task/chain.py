@@ -39,10 +39,8 @@ from penstock.runtime.flow.output import ForwardingOutput, Output, TaggedOutput
 from penstock.runtime.flow.record_copies import readers_output
 from penstock.runtime.operators import make_operator
 from penstock.runtime.operators.base import Operator
-from penstock.runtime.operators.expressions import ExpressionOperator, WriteColumns
+from penstock.runtime.operators.expressions import ExpressionOperator, MakesColumns, WriteColumns
 from penstock.runtime.operators.keyed import KeyedOperator
-from penstock.runtime.operators.keyed_aggregate import KeyedAggregateOperator
-from penstock.runtime.operators.map_batches import MapBatchesOperator
 from penstock.runtime.operators.timestamps import TimestampsOperator
 from penstock.runtime.spill.spill_space import SpillSpace
 from penstock.runtime.task.latency import LatencyTracker
@@ -176,8 +174,6 @@ class OperatorMetrics:
 
 _MAKING = "Correct the method of the function that the operator calls before open."
 
-_MAKING_COLUMNS = (ExpressionOperator, KeyedAggregateOperator, MapBatchesOperator)
-
 CODE = "\0code"
 """Suffix of a uid in the memory of a chain: the digest of the functions that wrote the keys of its state."""
 
@@ -248,7 +244,7 @@ class OperatorChain:
             spec = operator.spec
             if isinstance(operator, TimestampsOperator):
                 self._connect_timestamps(key, operator)
-            if not isinstance(operator, _MAKING_COLUMNS):
+            if not isinstance(operator, MakesColumns):
                 continue
             if spec.chained_to or spec.side_outputs or len(spec.channels) != 1:
                 continue

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Any
 
+import pyarrow as pa
+
 from penstock.errors import GraphError
 from penstock.expressions.arrow.records import ChainEvaluation
 from penstock.expressions.keyed_aggregate import WINDOW_BOUNDS
@@ -14,6 +16,7 @@ from penstock.program.window_operation import Evaluation
 from penstock.program.windows import RegularWindows, Window, moments_of, zone_of_bounds
 from penstock.runtime.flow.output import FanOut, Output
 from penstock.runtime.flow.record_copies import Emission
+from penstock.runtime.operators.expressions import WriteColumns
 from penstock.runtime.operators.windows.scoped_states import ScopedStates
 from penstock.runtime.time.timers import InternalTimerService
 from penstock.types.list_key import selected_key
@@ -131,6 +134,22 @@ class ResultsOutput(FanOut):
         """Forward the results of a batch, with its timestamps."""
         beside = None if self._bounds is None else self._bounds_of(self._bounds, timestamps or [])
         made, stamps = self._results.of_records(values, timestamps, beside)
+        super().collect(made, stamps)
+
+    @property
+    def makes_columns(self) -> bool:
+        """True if results have a form as columns."""
+        return self._results.makes_columns
+
+    def collect_columns(
+        self, parts: pa.RecordBatch, timestamps: list[int], write: WriteColumns | None
+    ) -> None:
+        """Forward the results of columns of parts; as columns, if there is a function that takes them."""
+        beside = None if self._bounds is None else self._bounds_of(self._bounds, timestamps)
+        if write is not None:
+            write(*self._results.columns_of(parts, timestamps, beside))
+            return
+        made, stamps = self._results.of_columns(parts, timestamps, beside)
         super().collect(made, stamps)
 
     def _bounds_of(

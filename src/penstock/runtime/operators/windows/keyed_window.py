@@ -3,6 +3,7 @@
 | storage of windows                  | places of the plan (`OperatorSpec.folding`)              |
 |-------------------------------------|---------------------------------------------------------|
 | accumulators in memory (`windows.panes`, or at the end of the input one value per key) | RECEIVER_GROUP or RECEIVER_FRAME, one value per window |
+| columns in memory (`windows.pane_columns`) | the same, parts of aggregates that are sent as columns |
 | lists in memory (`windows.complete`, or at the end of the input all records) | RECEIVER_GROUP, all records |
 | panes (`windows.panes`)             | STATE, windows at regular distances that fire at their end |
 | single windows (`windows.general`)  | STATE, all other windows                                |
@@ -34,6 +35,7 @@ from penstock.runtime.fold.parts_merge import PartsMerge
 from penstock.runtime.fold.sender_fold import refuse_untimed
 from penstock.runtime.fold.sessions import merged_pieces
 from penstock.runtime.functions.context import KeyedScope, OperatorContext
+from penstock.runtime.operators.expressions import WriteColumns
 from penstock.runtime.operators.keyed import FLUSH_RECORDS
 from penstock.runtime.operators.keyed_fold import KeyedFoldOperator
 from penstock.runtime.operators.windows.complete import (
@@ -50,6 +52,7 @@ from penstock.runtime.operators.windows.evaluation import (
 )
 from penstock.runtime.operators.windows.general import GeneralEngine
 from penstock.runtime.operators.windows.host import WindowEngine, WindowHost
+from penstock.runtime.operators.windows.pane_columns import ColumnWindows, takes_columns
 from penstock.runtime.operators.windows.panes import FoldedWindows, PaneEngine
 from penstock.runtime.operators.windows.scoped_states import ScopedStates
 from penstock.runtime.time.timers import PROCESSING_TABLE, TABLE, InternalTimerService
@@ -75,8 +78,9 @@ class KeyedWindowOperator(KeyedFoldOperator):
         self, spec: OperatorSpec, output: Output, context: OperatorContext, scope: KeyedScope
     ) -> None:
         assert spec.window is not None
+        self._results: ResultsOutput | None = None
         if spec.window.results is not None:
-            output = ResultsOutput(output, spec)
+            output = self._results = ResultsOutput(output, spec)
         super().__init__(spec, output, context, scope)
         self._window: WindowSpec = spec.window
         self.late_records: int = 0
@@ -124,7 +128,23 @@ class KeyedWindowOperator(KeyedFoldOperator):
         self._fires_between = False
         self._complete: CompleteWindows | None = None
         self._folded: FoldedWindows | None = None
+        self._write: WriteColumns | None = None
+        self._columns: ColumnWindows | None = None
+        if takes_columns(spec):
+            self._columns = ColumnWindows(spec, partial(self.keys_of, 0))
         self._comes_in_batches = False
+
+    @property
+    def makes_columns(self) -> bool:
+        """True if its results may have a form as columns."""
+        return (
+            self._columns is not None and self._results is not None and self._results.makes_columns
+        )
+
+    def send_columns(self, write: WriteColumns, *, only: bool) -> None:
+        """Send results that it has as columns as columns from now on."""
+        assert not only, "parts are made by a selection"
+        self._write = write
 
     def open(self) -> None:
         """Open the user's functions, and make the window engine."""
@@ -161,10 +181,34 @@ class KeyedWindowOperator(KeyedFoldOperator):
         return self.table is not None and (self._window.end_of_stream is None or self._fires_at_end)
 
     def process(self, values: list[Any], timestamps: list[int] | None) -> None:
-        """Fold a batch, or the pieces of sessions of columns."""
-        if isinstance(values, ColumnRecords) and self._merge is not None and values:
-            values, timestamps = self._pieces(self._merge, values, timestamps)
+        """Fold a batch, or the pieces of sessions of columns; columns of other windows wait until their key group ends."""
+        if isinstance(values, ColumnRecords) and values:
+            if self._merge is not None:
+                values, timestamps = self._pieces(self._merge, values, timestamps)
+            elif self._waits(values, timestamps):
+                return
+        if values and self._columns:
+            self._fold_columns(self._columns)
         super().process(values, timestamps)
+
+    def _waits(self, values: ColumnRecords, timestamps: list[int] | None) -> bool:
+        """Add columns to those of their key group, if they are folded as columns."""
+        if self.table is None or self._columns is None or self.table.records:
+            return False
+        return self._columns.add(values, self._timed(values, timestamps))
+
+    def _fold_columns(self, columns: ColumnWindows) -> None:
+        """Add columns to the table, because other records of the key group are no columns."""
+        assert self.table is not None, "they wait in a batch run only"
+        for pane, of_key in columns.entries(*columns.take()).items():
+            self.table.add(list(of_key), iter(of_key.values()), [pane] * len(of_key))
+
+    def _timed(self, values: ColumnRecords, timestamps: list[int] | None) -> list[int]:
+        """Return timestamps, which all records have."""
+        if timestamps is None or MIN_TIMESTAMP in timestamps:
+            refuse_untimed(self._window.assigner, iter(values.rows()), timestamps)
+        assert timestamps is not None, "records without timestamps are refused"
+        return timestamps
 
     def _pieces(
         self, merge: PartsMerge, values: ColumnRecords, timestamps: list[int] | None
@@ -172,9 +216,7 @@ class KeyedWindowOperator(KeyedFoldOperator):
         """Return pairs of accumulators and times of last records, with the times of the first ones."""
         gap = self._window.session_gap_ms
         assert gap is not None, "only sessions have pieces"
-        if timestamps is None or MIN_TIMESTAMP in timestamps:
-            refuse_untimed(self._window.assigner, iter(values.rows()), timestamps)
-        assert timestamps is not None, "records without timestamps are refused"
+        timestamps = self._timed(values, timestamps)
         parts = [merge.columns.prepared(each) for each in values.batches]
         pieces = merged_pieces(merge, parts, timestamps, gap, self._timers.current_watermark())
         rows = rows_of(pieces.parts)
@@ -192,6 +234,31 @@ class KeyedWindowOperator(KeyedFoldOperator):
             refuse_untimed(self._window.assigner, values, timestamps)
         assert timestamps is not None, "records without timestamps are refused"
         return pane_starts(timestamps, panes)
+
+    def end_group(self) -> None:
+        """Fire the windows of a key group whose records were columns, or were folded in the table."""
+        if self._columns:
+            self._fire_columns(self._columns)
+        super().end_group()
+
+    def _fire_columns(self, columns: ColumnWindows) -> None:
+        """Fire the windows that end in this run, and write the panes of others to state."""
+        final, folded, results = self._final_watermark, self._folded, self._results
+        assert final is not None, "columns wait in a batch run only"
+        assert folded is not None, "they are folded by pane"
+        assert results is not None, "they are parts of results"
+        limit = folded.first_left(final)
+        parts, panes = columns.take()
+        fired, ends = columns.windows_before(limit, parts, panes)
+        for at in range(0, fired.num_rows, FLUSH_RECORDS):
+            lasts = (ends[at : at + FLUSH_RECORDS] - 1).tolist()
+            results.collect_columns(fired.slice(at, FLUSH_RECORDS), lasts, self._write)
+        if limit is not None:
+            self._timers.watermark = final
+            folded.keep(columns.entries_from(limit, parts, panes), self._group_of, limit)
+            self._timers.fire_all_keys(final, self._on_event_time)
+            self._timers.watermark = MIN_TIMESTAMP
+            self.flush()
 
     def give(self, entries: Entries) -> None:
         """Fire the windows of a key group, and write the state that a later run needs."""

@@ -77,7 +77,7 @@ class FoldedWindows:
 
     def fire(self, entries: Entries, group_of: Callable[[Any], int], final_watermark: int) -> bool:
         """Fire the windows of a key group, those of a key in order; return whether state was written."""
-        limit = self._first_left(final_watermark)
+        limit = self.first_left(final_watermark)
         panes = sorted(self._in_windows(entries))
         if self._shape.is_tumbling and not self._has_function:
             size = self._shape.size
@@ -92,7 +92,14 @@ class FoldedWindows:
         self._flush()
         return limit is not None
 
-    def _first_left(self, final_watermark: int) -> int | None:
+    def keep(self, entries: Entries, group_of: Callable[[Any], int], limit: int) -> None:
+        """Store the panes of a key group that belong to windows which do not end before a limit."""
+        for key, panes, kept in _by_key(sorted(entries), entries):
+            self._host.keys.key, self._host.keys.group = key, group_of(key)
+            self._host.scope.context.group = self._host.keys.group
+            self._keep_from(limit, panes, kept)
+
+    def first_left(self, final_watermark: int) -> int | None:
         """Return the end of the first window that is not cleaned up in this run, or None."""
         lateness = self._host.window.allowed_lateness
         if lateness and self._host.window.evaluation in _WITH_STATE:
@@ -135,8 +142,10 @@ class FoldedWindows:
         for end, some in self._windows(panes, kept, limit):
             self._time = end - 1
             self._guarded(self._fire_window, end, some)
-        if limit is None:
-            return
+        if limit is not None:
+            self._keep_from(limit, panes, kept)
+
+    def _keep_from(self, limit: int, panes: list[int], kept: list[Any]) -> None:
         for pane, each in zip(panes, kept, strict=True):
             ends = self._shape.ends_of(pane)
             if ends and ends[-1] >= limit:
