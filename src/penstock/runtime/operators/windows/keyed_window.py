@@ -201,6 +201,7 @@ class KeyedWindowOperator(KeyedFoldOperator):
         """Add columns to the table, because other records of the key group are no columns."""
         assert self.table is not None, "they wait in a batch run only"
         for pane, of_key in columns.entries(*columns.take()).items():
+            assert pane is not None, "windows at regular distances have panes"
             self.table.add(list(of_key), iter(of_key.values()), [pane] * len(of_key))
 
     def _timed(self, values: ColumnRecords, timestamps: list[int] | None) -> list[int]:

@@ -101,14 +101,14 @@ class ColumnWindows:
         self, limit: int | None, batch: pa.RecordBatch, panes: _Times
     ) -> tuple[pa.RecordBatch, _Times]:
         """Return the parts of each window that ends before a limit, None for all, with its end, in order of these."""
-        shape = self._shape
+        shape: Any = self._shape  # whose arithmetic is that of arrays too
         firsts, lasts = shape.end_behind(panes + shape.width), shape.last_end(panes)
         if limit is not None:
             lasts = np.minimum(lasts, limit - 1)
         parts: list[tuple[pa.RecordBatch, _Times]] = []
         # The oldest pane of a window first, as in state: sums of floats depend on it.
         for number in reversed(range(-(-shape.size // shape.slide))):
-            ends = firsts + number * shape.slide
+            ends: _Times = firsts + number * shape.slide
             parts.append(_where(ends <= lasts, batch, ends))
         if shape.is_tumbling:
             return parts[0]
@@ -120,8 +120,9 @@ class ColumnWindows:
 
     def entries_from(self, limit: int, batch: pa.RecordBatch, panes: _Times) -> Entries:
         """Return the entries of panes with windows that do not end before a limit."""
-        left = self._shape.last_end(panes)
-        return self.entries(*_where((left >= limit) & (left > panes), batch, panes))
+        shape: Any = self._shape
+        left: _Times = shape.last_end(panes)
+        return self.entries(*_where(left >= limit, batch, panes))
 
     def entries(self, batch: pa.RecordBatch, panes: _Times) -> Entries:
         """Return parts as rows, by pane and key."""

@@ -94,7 +94,7 @@ class FoldedWindows:
 
     def keep(self, entries: Entries, group_of: Callable[[Any], int], limit: int) -> None:
         """Store the panes of a key group that belong to windows which do not end before a limit."""
-        for key, panes, kept in _by_key(sorted(entries), entries):
+        for key, panes, kept in _by_key(sorted(self._in_windows(entries)), entries):
             self._host.keys.key, self._host.keys.group = key, group_of(key)
             self._host.scope.context.group = self._host.keys.group
             self._keep_from(limit, panes, kept)
