@@ -10,6 +10,7 @@ from py4j.protocol import Py4JNetworkError
 from pyspark import SparkContext
 
 from penstock.errors import (
+    EnvironmentSetupError,
     ExpressionError,
     JobFailedError,
     SinkError,
@@ -188,6 +189,15 @@ def test_a_failure_that_came_as_text_is_recognised_too() -> None:
     assert type(translate(RuntimeError(text), "it")) is SourceError
     failure = translate(RuntimeError("java.lang.OutOfMemoryError: Java heap space"), "it")
     assert failure.hint == MEMORY
+
+
+def test_a_worker_that_imports_a_file_of_the_program_in_place_of_a_module() -> None:
+    told = "ImportError: cannot import name 'Random' from 'random' (/job/random.py)"
+    text = f"Error from python worker:\n  Traceback\n    from random\n  {told}\nPYTHONPATH was:\n  /job"
+    failure = translate(RuntimeError(text), "run 0")
+    assert type(failure) is EnvironmentSetupError
+    assert failure.problem == f"run 0 failed: {told}"
+    assert "rename the file" in failure.hint
 
 
 @pytest.mark.parametrize(

@@ -216,6 +216,12 @@ KNOWN_FAILURES: tuple[KnownFailure, ...] = (
         contains=re.compile("ModuleNotFoundError: No module named 'penstock'"),
     ),
     KnownFailure(
+        EnvironmentSetupError,
+        "Python's workers did not start. If the error names a file of the program, rename the file: it takes the place "
+        "of a module of Python or of a package.",
+        contains=re.compile(r"\b[A-Z]\w*(?:Error|Exception): [^\n]*(?=\n\s*PYTHONPATH was:)"),
+    ),
+    KnownFailure(
         WorkerStartError,
         "The machine is overloaded: a Python worker did not start in time. Run fewer tasks at once "
         "(parallelism.default, or the cores of spark.master), or less beside the job; "
