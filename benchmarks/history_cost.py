@@ -173,7 +173,7 @@ def report(shape: Shape, samples: Sequence[Sample], spilled: dict[str, Any]) -> 
 
 
 def samples_table(line: dict[str, Any]) -> str:
-    """Return what a recorded run held at every second tenth of its time, as a Markdown table."""
+    """Return the memory and disk of a recorded run at every fourth tenth of its time, as a Markdown table."""
     roles = ("driver_bytes", "jvm_bytes", "workers_bytes", "worker_bytes")
     rows = [
         (
@@ -182,7 +182,7 @@ def samples_table(line: dict[str, Any]) -> str:
             f"{each['disk_bytes'] / _GIB:.1f} GiB",
         )
         # Behind the last full tenth the job has ended.
-        for each in line["samples"][:-1:2]
+        for each in line["samples"][:-1:4]
     ]
     return table(("after", "driver", "JVM", "workers", "largest worker", "disk"), rows)
 

@@ -31,17 +31,15 @@ def times_of(result: Mapping[str, Any], system: str) -> dict[str, float]:
 
 
 def query_table(result: Mapping[str, Any]) -> str:
-    """Return the times as Markdown, with the time of Flink SQL over ours."""
+    """Return the times as Markdown."""
     times = {name: times_of(result, name) for name in _NAMES}
     lines = [
-        f"| Query | {', s | '.join(_NAMES.values())}, s | Flink SQL / Penstock |",
-        "|---|---|---|---|---|",
+        f"| Query | {', s | '.join(_NAMES.values())}, s |",
+        "|---|---|---|---|",
     ]
-    for query, seconds in times[OURS].items():
+    for query in times[OURS]:
         shown = [f"{times[name][query]:.2f}" if query in times[name] else "" for name in _NAMES]
-        flink = times[FLINK].get(query)
-        ratio = "" if flink is None else f"{flink / seconds:.2f}"
-        lines.append(f"| {query} | {' | '.join(shown)} | {ratio} |")
+        lines.append(f"| {query} | {' | '.join(shown)} |")
     return "\n".join(lines) + "\n"
 
 

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from examples.results import run
-from tools.site.example_tables import EXAMPLES, PAGE
+from tools.site.example_tables import EXAMPLES, PAGE, beginning, shown
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
@@ -24,5 +24,5 @@ def test_an_example_prints_its_tables(
     monkeypatch.setattr(sys, "argv", [example, str(tmp_path)])
     run(importlib.import_module(f"examples.{example}").build, example)
     printed = capsys.readouterr().out.strip()
-    assert printed
-    assert f"```text\n{printed}\n```" in PAGE.read_text(encoding="utf-8")
+    assert printed == shown(example).strip()
+    assert f"```text\n{beginning(printed)}\n```" in PAGE.read_text(encoding="utf-8")

@@ -30,6 +30,9 @@ EXAMPLES = (
 )
 """Modules of `examples` whose `build` returns streams by name."""
 
+_MOST_ROWS = 6
+"""Rows of a table on the page; the program prints all."""
+
 _TITLES = {"shop.project": "A folder of SQL"}
 
 MIXED = {"execution.history": "batch"}
@@ -62,6 +65,13 @@ def shown(example: str) -> str:
     return "".join(f"{table(name, rows)}\n" for name, rows in answers(example).items())
 
 
+def beginning(printed: str) -> str:
+    """Return the first rows of each printed table, with a mark where more follow."""
+    tables = (text.splitlines() for text in printed.rstrip().split("\n\n"))
+    most = _MOST_ROWS + 2  # below the name and the columns
+    return "\n\n".join("\n".join([*rows[:most], *["  …"] * (len(rows) > most)]) for rows in tables)
+
+
 def with_tables(text: str) -> str:
     """Return the page with the tables between its marks."""
     made = "\n".join(map(_section, EXAMPLES))
@@ -77,7 +87,7 @@ def _section(example: str) -> str:
     said = f"{first}\n" + (f"\n{more}\n" if more else "")
     return (
         f"## {title}\n\n{said}\n```sh\npython -m examples.{example}\n```\n\n"
-        f"```text\n{shown(example).rstrip()}\n```\n\n[The program](../examples/{example.replace('.', '/')}.py)\n"
+        f"```text\n{beginning(shown(example))}\n```\n\n[The program](../examples/{example.replace('.', '/')}.py)\n"
     )
 
 

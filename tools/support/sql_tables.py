@@ -66,8 +66,10 @@ def _section(connector: Connector) -> str:
         if (home := _home(option)) is not connector:
             shared.setdefault(home.name, []).append(_key(option))
     for name, keys in shared.items():
+        if connector.metadata and connector.metadata == connectors()[name].metadata:
+            keys.append("metadata")
         text += f"* As in [`{name}`](#{name}): {', '.join(keys)}\n"
-    if connector.metadata:
+    if connector.metadata and not shared:
         columns = (
             f"`{key}` ({' or '.join(map(str, kinds))})" for key, kinds in connector.metadata.items()
         )
@@ -81,11 +83,11 @@ def _home(option: TableOption[Any]) -> Connector:
 
 
 def _options(options: Sequence[TableOption[Any]]) -> str:
-    lines = [
-        f"* {_key(option)}: {option.description}{_choices(option)}{_default(option)}"
-        for option in options
-    ]
-    return "".join(f"{line}\n" for line in lines)
+    keys: dict[str, list[str]] = {}
+    for option in options:
+        text = f"{option.description}{_choices(option)}{_default(option)}"
+        keys.setdefault(text, []).append(_key(option))
+    return "".join(f"* {', '.join(names)}: {text}\n" for text, names in keys.items())
 
 
 def _key(option: TableOption[Any]) -> str:

@@ -140,8 +140,8 @@ RUNTIME_MODE: ConfigOption[RuntimeExecutionMode] = ConfigOption(
     parse=parse_enum(RuntimeExecutionMode),
     default=RuntimeExecutionMode.STREAMING,
     description=(
-        "Time at which results appear: while the input is read (STREAMING), or once, at its end "
-        "(BATCH). AUTOMATIC is BATCH if every source is bounded and STREAMING otherwise."
+        "Results appear while the input is read (STREAMING) or once, at its end (BATCH). "
+        "AUTOMATIC is BATCH if every source is bounded."
     ),
 )
 
@@ -161,8 +161,7 @@ PARALLELISM: ConfigOption[int | None] = ConfigOption(
     parse=INTEGER,
     default=None,
     description=(
-        "Number of subtasks of operators without their own. When unset it is the number of cores of "
-        "Spark."
+        "Number of subtasks of operators without their own; when unset, the cores of Spark."
     ),
     check=Limit("must be 1 or more", lambda value: value is None or value >= 1),
 )
@@ -188,8 +187,8 @@ CHECKPOINT_DIR: ConfigOption[str | None] = ConfigOption(
     parse=STRING,
     default=None,
     description=(
-        "Directory of the progress and state of the job, also `s3://bucket/path`, `gs://` or "
-        "`abfss://`. A job with the same directory resumes; without one it cannot."
+        "Directory or store (`s3://bucket/path`, `gs://`, `abfss://`) with the progress and state"
+        " of the job, from which the same job resumes."
     ),
     check=NOT_BLANK,
     fallback_keys=("state.checkpoints.dir",),
@@ -200,8 +199,8 @@ CHECKPOINT_INTERVAL: ConfigOption[timedelta] = ConfigOption(
     parse=DURATION,
     default=timedelta(0),
     description=(
-        "Time between the starts of two micro-batches of a live run; each ends with a checkpoint. "
-        "0 starts the next one at once."
+        "Time between the starts of two micro-batches of a live run; 0 starts the next one at "
+        "once."
     ),
 )
 
@@ -210,8 +209,8 @@ INTERVAL_DURING_BACKLOG: ConfigOption[timedelta | None] = ConfigOption(
     parse=DURATION,
     default=None,
     description=(
-        "Checkpoint interval while a source reads its history. 0 reads history as a batch run. When "
-        "unset, it is `execution.checkpointing.interval`."
+        "Checkpoint interval while a source reads its history; 0 reads it as a batch run. When "
+        "unset, `execution.checkpointing.interval`."
     ),
 )
 
@@ -231,8 +230,8 @@ HISTORY_PARALLELISM: ConfigOption[int | None] = ConfigOption(
     parse=INTEGER,
     default=None,
     description=(
-        "Number of tasks per level of the batch run that reads history. When unset it is that of "
-        "the program, else the number of cores."
+        "Tasks per level of the batch run that reads history; when unset, those of the program, "
+        "else the cores."
     ),
     check=Limit("must be 1 or more", lambda value: value is None or value >= 1),
 )
@@ -259,10 +258,10 @@ EVOLUTION: ConfigOption[EvolutionPolicy] = ConfigOption(
     parse=parse_enum(EvolutionPolicy),
     default=EvolutionPolicy.ASK,
     description=(
-        "Start of a program that differs from that of the stored state. ALLOW reads the history "
-        "again for new and changed operators; that needs a savepoint and a new directory. KEEP "
-        "reads nothing again: changed operators keep their state, and new ones start without. "
-        "REFUSE reports the differences. The default lets the user choose at a terminal, and is "
+        "Reaction to a program that differs from that of the stored state. ALLOW reads the "
+        "history again for new and changed operators, from a savepoint and into a new directory. "
+        "KEEP reads nothing again: changed operators keep their state, and new ones start "
+        "without. REFUSE reports the differences. ASK lets the user choose at a terminal, and is "
         "REFUSE elsewhere."
     ),
 )
@@ -272,8 +271,8 @@ ADVANCE_TO: ConfigOption[str | None] = ConfigOption(
     parse=STRING,
     default=None,
     description=(
-        "Savepoint of another job with the same sources. A job that starts from `execution.state-recovery.path` first reads up "
-        "to its positions, without output, and begins there; `penstock handover` sets it."
+        "Savepoint of another job with the same sources: the job reads up to its positions "
+        "without output, and begins there. `penstock handover` sets it."
     ),
 )
 
@@ -296,10 +295,8 @@ SHADOW: ConfigOption[ShadowSinks] = ConfigOption(
     parse=parse_enum(ShadowSinks),
     default=ShadowSinks.OFF,
     description=(
-        "Make the job a shadow of another one, as `penstock shadow` does. FILES writes the output of sinks to the directory "
-        "`outputs` of the checkpoint directory: files and Delta tables as they are, all others as lines of JSON. "
-        "DISCARD keeps only a count and a digest of each. A shadow confirms no positions to logs, and a PostgreSQL source "
-        "has a replication slot of its own."
+        "Output of a shadow of another job (`penstock shadow`): FILES is `outputs` in the "
+        "checkpoint directory, DISCARD keeps a count and a digest of each sink."
     ),
 )
 
@@ -308,9 +305,8 @@ EVOLUTION_JOB: ConfigOption[str | None] = ConfigOption(
     parse=STRING,
     default=None,
     description=(
-        "Checkpoint directory of the job whose state a changed program takes over in a new directory, instead of a "
-        "savepoint; `penstock upgrade` sets it. While that job runs, the history is read in rounds, and the job is "
-        "stopped before the last one."
+        "Checkpoint directory of the job whose state a changed program takes over; `penstock "
+        "upgrade` sets it."
     ),
     check=NOT_BLANK,
 )
@@ -320,8 +316,8 @@ EVOLUTION_REST: ConfigOption[timedelta] = ConfigOption(
     parse=DURATION,
     default=timedelta(seconds=10),
     description=(
-        "An upgrade stops the running job when a round took no longer than this, or when rounds "
-        "no longer become shorter. Kept results pause for about as long."
+        "Length of a round after which an upgrade stops the running job; kept results pause for "
+        "about as long."
     ),
 )
 
@@ -330,8 +326,8 @@ EVOLUTION_SINKS: ConfigOption[str] = ConfigOption(
     parse=Parser("choice", lambda text: text.strip().lower()),
     default="history",
     description=(
-        "Results that a sink gets which a changed program has added: `history`, all of them from the beginning, or `now`, "
-        "those behind the savepoint only. The state of new operators is that of the whole history in both cases."
+        "Results for a sink that a changed program has added: `history`, all from the beginning, "
+        "or `now`, those behind the savepoint."
     ),
     check=one_of("history", "now"),
 )
@@ -397,8 +393,8 @@ SORTED_INPUTS_MEMORY: ConfigOption[int] = ConfigOption(
     parse=MEMORY,
     default=256 << 20,
     description=(
-        "Memory in bytes for the records of one key group in a batch run; more are spilled to "
-        "Spark's local directories. Results are the same."
+        "Memory for the records of one key group in a batch run, in bytes; more are spilled to "
+        "local disks."
     ),
     check=Limit("must be 1 or more", lambda value: value >= 1),
 )
@@ -408,8 +404,8 @@ MAX_RECORDS_PER_BATCH: ConfigOption[int] = ConfigOption(
     parse=INTEGER,
     default=1_000_000,
     description=(
-        "Most records that one micro-batch takes from each source. Files are taken whole: their "
-        "limit is `execution.live.max-files-per-batch`, however many records they have."
+        "Most records of one micro-batch from each source. Files are taken whole: their limit is "
+        "`execution.live.max-files-per-batch`."
     ),
     check=Limit("must be 1 or more", lambda value: value >= 1),
 )
@@ -419,8 +415,8 @@ MAX_FILES_PER_BATCH: ConfigOption[int] = ConfigOption(
     parse=INTEGER,
     default=8,
     description=(
-        "Most files that one micro-batch takes from each file source, also of history that is "
-        "read as a stream."
+        "Most files of one micro-batch from each source, also of history that is read as a "
+        "stream."
     ),
     check=Limit("must be 1 or more", lambda value: value >= 1),
 )
@@ -430,9 +426,9 @@ STATE_BACKEND: ConfigOption[str] = ConfigOption(
     parse=Parser("backend", lambda text: _BACKENDS.get(text.strip().lower(), text)),
     default="hashmap",
     description=(
-        "Place of the state of a live run: `hashmap` is the memory of each worker process, `lmdb` "
-        "is files that the workers of an executor share. Flink's `rocksdb` and `forst` mean "
-        "`lmdb`, `jobmanager` and `filesystem` mean `hashmap`."
+        "Place of the state of a live run: the memory of each worker process (`hashmap`; Flink's "
+        "`jobmanager`, `filesystem`), or files that the workers of an executor share (`lmdb`; "
+        "Flink's `rocksdb`, `forst`)."
     ),
     check=one_of("hashmap", "lmdb"),
     fallback_keys=("state.backend",),
@@ -443,8 +439,8 @@ SAVEPOINT_DIR: ConfigOption[str | None] = ConfigOption(
     parse=STRING,
     default=None,
     description=(
-        "Directory of savepoints, unless a request names another; also a URL of a store. When "
-        "unset it is `savepoints` in the checkpoint directory."
+        "Directory or store of savepoints, unless a request names another; when unset, "
+        "`savepoints` in the checkpoint directory."
     ),
     check=NOT_BLANK,
     fallback_keys=("state.savepoints.dir",),
@@ -455,8 +451,8 @@ RECOVERY_PATH: ConfigOption[str | None] = ConfigOption(
     parse=STRING,
     default=None,
     description=(
-        "Savepoint from which a new job starts, also a URL of a store. Without effect if the "
-        "checkpoint directory is in use."
+        "Savepoint from which a new job starts; without effect if the checkpoint directory is in "
+        "use."
     ),
     check=NOT_BLANK,
     fallback_keys=("execution.savepoint.path",),

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import sys
 
-from penstock.config.accepted_options import REFUSED_KEYS
+from penstock.config.accepted_options import REFUSED_KEYS, OneMeaning
 from penstock.config.option import ANY_VALUE, NOT_BLANK, ConfigOption, T
 from penstock.config.options import ALL_OPTIONS, OPEN_PREFIXES, RULES
 from penstock.config.parse import to_text
@@ -49,9 +49,9 @@ env = StreamExecutionEnvironment.get_execution_environment(config)
 
 These options of Flink are accepted: {ignored}.
 
-These have one accepted value, because others would change results:
+These have one accepted value, because others would change results; remove them:
 
-| Key | Accepted | Way out |
+| Key | Accepted | Meaning |
 |---|---|---|
 {refused}
 """
@@ -77,11 +77,13 @@ def render_reference() -> str:
             if not _is_ignored(text)
         ),
         ignored=", ".join(f"`{name}`" for name in ignored),
-        refused="\n".join(
-            f"| `{key}` | `{each.values[0]}` | {each.instead} |"
-            for key, each in REFUSED_KEYS.items()
-        ),
+        refused="\n".join(map(_refusal, dict.fromkeys(REFUSED_KEYS.values()))),
     )
+
+
+def _refusal(only: OneMeaning) -> str:
+    keys = ", ".join(f"`{key}`" for key, meaning in REFUSED_KEYS.items() if meaning is only)
+    return f"| {keys} | `{only.values[0]}` | {only.instead.removesuffix(': remove it.')} |"
 
 
 def _is_ignored(text: str) -> bool:

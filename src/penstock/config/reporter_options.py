@@ -16,9 +16,8 @@ UI_PORT: ConfigOption[int | None] = ConfigOption(
     parse=INTEGER,
     default=None,
     description=(
-        "Port of the page of the jobs, `/metrics` for Prometheus and `/status` as JSON, in the "
-        "driver. 0 is any free port, which the log shows; unset is no server. It needs the extra "
-        "`ui`."
+        "Port of the page, `/metrics` for Prometheus and `/status`, in the driver; 0 is any free "
+        "port, unset is no server. It needs the extra `ui`."
     ),
     check=Limit(
         f"must be between 0 and {_MOST_PORT:,}",
@@ -31,8 +30,8 @@ UI_ADDRESS: ConfigOption[str] = ConfigOption(
     parse=STRING,
     default="127.0.0.1",
     description=(
-        "Address of the server of `ui.port`. Readers need no login: open it only to networks whose "
-        "users may see the names and numbers of the job."
+        "Address of that server. Readers need no login: open it only to networks whose users may "
+        "see the job."
     ),
     check=NOT_BLANK,
 )
@@ -42,8 +41,8 @@ UI_HOSTS: ConfigOption[str | None] = ConfigOption(
     parse=STRING,
     default=None,
     description=(
-        "Further names of the server, such as that of a proxy, separated by commas. Requests with "
-        "another `Host` are refused, except `localhost`, the name of the machine and addresses."
+        "Further names of the server, such as that of a proxy, separated by commas. Requests with"
+        " an unknown `Host` are refused."
     ),
     check=NOT_BLANK,
 )
@@ -55,9 +54,8 @@ UI_TOKEN: ConfigOption[str | None] = ConfigOption(
     parse=STRING,
     default=None,
     description=(
-        "Secret for taking savepoints and stopping the job with the page, at its address with "
-        "`#token=…`. When unset, `penstock run --ui` makes one; in other programs the page only "
-        "reads."
+        "Secret of the page's buttons for savepoints and stopping, at its address with "
+        "`#token=…`. When unset, only `penstock run --ui` has buttons."
     ),
     check=Limit(
         "must have 16 characters or more: letters, digits, `-`, `_`, `.` and `~`",
@@ -79,8 +77,8 @@ OTEL_ENABLED: ConfigOption[bool] = ConfigOption(
     parse=BOOLEAN,
     default=_OFF,
     description=(
-        "Send metrics and spans from the driver to an OpenTelemetry collector, by OTLP over HTTP. "
-        "OpenTelemetry's own environment variables count. It needs the extra `otel`."
+        "Send metrics and spans to an OpenTelemetry collector, by OTLP over HTTP. OpenTelemetry's"
+        " environment variables count. It needs the extra `otel`."
     ),
 )
 
@@ -89,7 +87,7 @@ OTEL_ENDPOINT: ConfigOption[str | None] = ConfigOption(
     parse=STRING,
     default=None,
     description=(
-        "Address of the collector. When unset it comes from the environment, else it is "
+        "Address of the collector; when unset, that of the environment, else "
         "`http://localhost:4318`."
     ),
     check=NOT_BLANK,
@@ -116,8 +114,8 @@ OPENLINEAGE_ENABLED: ConfigOption[bool] = ConfigOption(
     parse=BOOLEAN,
     default=_OFF,
     description=(
-        "Send the inputs and outputs of a job from the driver as events of OpenLineage. OpenLineage's"
-        " own environment variables count. It needs the extra `openlineage`."
+        "Send the inputs and outputs of a job as events of OpenLineage, whose environment "
+        "variables count. It needs the extra `openlineage`."
     ),
 )
 
@@ -126,7 +124,7 @@ OPENLINEAGE_URL: ConfigOption[str | None] = ConfigOption(
     parse=STRING,
     default=None,
     description=(
-        "Address of the receiver, such as `http://localhost:5000`. When unset it comes from the "
+        "Address of the receiver, such as `http://localhost:5000`; when unset, that of the "
         "environment or `openlineage.yml`."
     ),
     check=NOT_BLANK,
@@ -137,8 +135,7 @@ OPENLINEAGE_NAMESPACE: ConfigOption[str | None] = ConfigOption(
     parse=STRING,
     default=None,
     description=(
-        "Namespace of jobs in OpenLineage. When unset it comes from the environment, else it is "
-        "`default`."
+        "Namespace of jobs in OpenLineage; when unset, that of the environment, else `default`."
     ),
     check=NOT_BLANK,
 )

@@ -82,10 +82,7 @@ BACKLOG_SHARE: ConfigOption[float] = ConfigOption(
     key="execution.backlog.share",
     parse=NUMBER,
     default=0.5,
-    description=(
-        "Share of the records of a micro-batch for history that is read in the same live run as live "
-        "input."
-    ),
+    description="Share of history in a micro-batch that also reads live input.",
     check=Limit("must be more than 0 and less than 1", lambda value: 0 < value < 1),
 )
 
@@ -94,8 +91,8 @@ BACKLOG_TASKS: ConfigOption[int | None] = ConfigOption(
     parse=INTEGER,
     default=None,
     description=(
-        "Most tasks of a batch run of one pipeline while the job has other pipelines. When unset "
-        "there is one fewer than cores for each other pipeline that goes live."
+        "Most tasks of a batch run of one pipeline beside other pipelines; when unset, the cores "
+        "without one for each pipeline that goes live."
     ),
     check=Limit("must be 1 or more", lambda value: value is None or value >= 1),
 )
@@ -125,8 +122,8 @@ PYTHON_FILES: ConfigOption[str | None] = ConfigOption(
     parse=STRING,
     default=None,
     description=(
-        "Python files, packages, zip files, wheels and directories on the module search path of the "
-        "workers, separated by commas."
+        "Python files, packages, zip files, wheels and directories for the module search path of "
+        "the workers, separated by commas."
     ),
     check=NOT_BLANK,
 )
@@ -136,8 +133,8 @@ PYTHON_REQUIREMENTS: ConfigOption[str | None] = ConfigOption(
     parse=STRING,
     default=None,
     description=(
-        "A `requirements.txt`, whose packages pip installs for the workers. With `#` and a directory "
-        "of packages behind it, pip uses no network."
+        "A `requirements.txt` for the workers; with `#` and a directory of packages behind it, "
+        "pip uses no network."
     ),
     check=NOT_BLANK,
 )
@@ -147,8 +144,8 @@ PYTHON_ARCHIVES: ConfigOption[str | None] = ConfigOption(
     parse=STRING,
     default=None,
     description=(
-        "Zip and tar archives that are unpacked in the current directory of the workers, separated by"
-        " commas: `data.zip#data` in the directory `data`."
+        "Zip and tar archives that are unpacked in the current directory of the workers, "
+        "separated by commas: `data.zip#data` in `data`."
     ),
     check=NOT_BLANK,
 )
@@ -158,9 +155,8 @@ PYTHON_EXECUTABLE: ConfigOption[str | None] = ConfigOption(
     parse=STRING,
     default=None,
     description=(
-        "Interpreter of the workers: a path, a command, or a path in an unpacked archive. It "
-        "needs Penstock and the Python version of the program. When unset it is that of the "
-        "program."
+        "Interpreter of the workers, also in an unpacked archive; when unset, that of the "
+        "program. It needs Penstock and the program's version of Python."
     ),
     check=NOT_BLANK,
 )
@@ -275,9 +271,9 @@ RESTART_STRATEGY: ConfigOption[str] = ConfigOption(
     parse=Parser("strategy", lambda text: _STRATEGIES.get(text.strip().lower(), text.strip())),
     default="none",
     description=(
-        "Reaction to a failure of a job. `none` fails it; the others start it from its last "
-        "checkpoint, a batch run from its beginning: `fixed-delay` after the same time, "
-        "`exponential-delay` after a growing time, `failure-rate` unless it fails too often."
+        "Reaction to a failure: `none` fails the job; the others start it again from its last "
+        "checkpoint, after the same time (`fixed-delay`), after a growing time (`exponential-"
+        "delay`), or unless it fails too often (`failure-rate`)."
     ),
     check=one_of("none", "fixed-delay", "exponential-delay", "failure-rate"),
     fallback_keys=("restart-strategy",),
@@ -287,7 +283,7 @@ FIXED_ATTEMPTS: ConfigOption[int] = ConfigOption(
     key="restart-strategy.fixed-delay.attempts",
     parse=INTEGER,
     default=1,
-    description="Number of times that the job is started again.",
+    description="Number of restarts.",
     check=Limit("must be 0 or more", lambda value: value >= 0),
 )
 
@@ -341,7 +337,7 @@ EXPONENTIAL_ATTEMPTS: ConfigOption[int | None] = ConfigOption(
     key="restart-strategy.exponential-delay.attempts-before-reset-backoff",
     parse=INTEGER,
     default=None,
-    description="Number of times that the job is started again; unset is without limit.",
+    description="Number of restarts; unset is without limit.",
     check=Limit("must be 0 or more", lambda value: value is None or value >= 0),
 )
 

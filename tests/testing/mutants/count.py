@@ -4,7 +4,7 @@ python -m tests.testing.mutants.count [WAYS]
 
 A mutant is found if two ways give two answers, or if a cause accuses it. A mutant whose answer does not change is another
 program, which has one answer: those are left out, as far as ten times the ways show no difference. The counts are stored
-beside this file, and their table is written into the page of the check.
+beside this file, and their table is written into the record of the decision.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ WAYS = 60
 RECORDS = 200
 SECONDS = 60.0
 RESULT = Path(__file__).with_name("result.json")
-PAGE = Path(__file__).parents[3] / "docs" / "causes.md"
+PAGE = Path(__file__).parents[3] / "docs" / "decisions" / "0117-the-law-on-programs.md"
 
 
 @dataclass(frozen=True, slots=True)
