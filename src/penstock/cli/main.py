@@ -142,8 +142,8 @@ def needed(arguments: Sequence[str]) -> tuple[Command, ...]:
     return named or COMMANDS
 
 
-def _show_version(wanted: bool) -> None:  # noqa: FBT001 - typer calls it so
-    if wanted:
+def _show_version(is_requested: bool) -> None:  # noqa: FBT001 - typer calls it so
+    if is_requested:
         typer.echo(f"penstock {__version__}")
         raise typer.Exit
 

@@ -117,7 +117,7 @@ def show(
     def action() -> None:
         small = resolve_name(SMALL_STATE)(path)
         read = _entries_with_spark if small is None else partial(_entries_here, small)
-        found = read(_Wanted(path, uid, name, key, limit + 1))
+        found = read(_Selection(path, uid, name, key, limit + 1))
         show_rows(found[:limit], json=json, empty="no entries", texts={"key", "map_key", "value"})
         if len(found) > limit:
             note(f"there are more than {limit:,} entries; --limit shows more")
@@ -200,7 +200,7 @@ def diff(
 
 
 @dataclass(frozen=True, slots=True)
-class _Wanted:
+class _Selection:
     """Selection of the entries to show.
 
     Attributes:
@@ -226,24 +226,24 @@ def _names(path: Path) -> list[dict[str, Any]]:
     return [dict(zip(NAMES, row, strict=True)) for row in small.names()]
 
 
-def _entries_with_spark(wanted: _Wanted) -> list[dict[str, Any]]:
-    entries = resolve_name(READ_STATE)(wanted.path, wanted.uid, wanted.name, as_text=True)
+def _entries_with_spark(selection: _Selection) -> list[dict[str, Any]]:
+    entries = resolve_name(READ_STATE)(selection.path, selection.uid, selection.name, as_text=True)
     columns = [each for each in entries.columns if each not in _SOLE_KEYS]
-    if wanted.keys() and "key" in columns:
-        entries = entries.where(entries["key"].isin(*wanted.keys()))
+    if selection.keys() and "key" in columns:
+        entries = entries.where(entries["key"].isin(*selection.keys()))
     order = [each for each in columns if each != "value"]
-    return [row.asDict() for row in entries.orderBy(*order).limit(wanted.limit).collect()]
+    return [row.asDict() for row in entries.orderBy(*order).limit(selection.limit).collect()]
 
 
-def _entries_here(small: Any, wanted: _Wanted) -> list[dict[str, Any]]:
-    columns, rows = small.entries(wanted.uid, wanted.name)
-    keys = wanted.keys()
+def _entries_here(small: Any, selection: _Selection) -> list[dict[str, Any]]:
+    columns, rows = small.entries(selection.uid, selection.name)
+    keys = selection.keys()
     if keys and "key" in columns:
         at = columns.index("key")
         rows = (row for row in rows if row[at] in keys)
     order = [index for index, each in enumerate(columns) if each not in (*_SOLE_KEYS, "value")]
     found = resolve_name(IN_ORDER)(rows, order)
-    return [dict(zip(columns, row, strict=True)) for row in found[: wanted.limit]]
+    return [dict(zip(columns, row, strict=True)) for row in found[: selection.limit]]
 
 
 def _run(action: Callable[[], None], *, verbose: bool) -> None:

@@ -199,8 +199,7 @@ CHECKPOINT_INTERVAL: ConfigOption[timedelta] = ConfigOption(
     parse=DURATION,
     default=timedelta(0),
     description=(
-        "Time between the starts of two micro-batches of a live run; 0 starts the next one at "
-        "once."
+        "Time between the starts of two micro-batches of a live run; 0 starts the next one at once."
     ),
 )
 
@@ -415,8 +414,7 @@ MAX_FILES_PER_BATCH: ConfigOption[int] = ConfigOption(
     parse=INTEGER,
     default=8,
     description=(
-        "Most files of one micro-batch from each source, also of history that is read as a "
-        "stream."
+        "Most files of one micro-batch from each source, also of history that is read as a stream."
     ),
     check=Limit("must be 1 or more", lambda value: value >= 1),
 )

@@ -149,8 +149,8 @@ def _element(values: list[Any], index: int) -> Any:
     return values[index - 1] if 1 <= index <= len(values) else None
 
 
-def _array_contains(values: list[Any] | None, wanted: Any) -> bool | None:
-    return None if values is None else any(each == wanted for each in values)
+def _array_contains(values: list[Any] | None, element: Any) -> bool | None:
+    return None if values is None else any(each == element for each in values)
 
 
 def _map(*pairs: Any) -> dict[Any, Any]:

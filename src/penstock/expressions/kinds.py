@@ -131,20 +131,20 @@ def fits(value: int, kind: TypeInformation) -> bool:
     return bits is not None and -(1 << bits - 1) <= value < 1 << bits - 1
 
 
-def adapted(constant: Literal, wanted: TypeInformation | None) -> Literal | None:
+def adapted(constant: Literal, kind: TypeInformation | None) -> Literal | None:
     """Return a constant as a value of another type, None if it is not exactly that value."""
     value = constant.value
-    if wanted is None or constant.type_info == wanted:
-        return constant if wanted is not None else None
+    if kind is None or constant.type_info == kind:
+        return constant if kind is not None else None
     if value is None:
-        return Literal(None, wanted)
+        return Literal(None, kind)
     if not isinstance(value, int) or isinstance(value, bool):
         return None
-    name = getattr(wanted, "name", "")
+    name = getattr(kind, "name", "")
     limit = _EXACT.get(name)
     if limit is None or not -limit <= value < limit:
         return None
-    return Literal(wanted.coerce(value), wanted)
+    return Literal(kind.coerce(value), kind)
 
 
 def common_type(left: TypeInformation, right: TypeInformation) -> TypeInformation:

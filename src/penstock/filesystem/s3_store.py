@@ -142,9 +142,9 @@ class S3Store(ObjectStore):
 
     def read_range(self, path: ObjectPath, offset: int, size: int) -> bytes:
         """Return some bytes of an object; see `ObjectStore.read_range`."""
-        wanted = f"bytes={offset}-{offset + size - 1}"
+        byte_range = f"bytes={offset}-{offset + size - 1}"
         with s3_errors(self.settings, path):
-            answer = self._client.get_object(Bucket=path.bucket, Key=path.key, Range=wanted)
+            answer = self._client.get_object(Bucket=path.bucket, Key=path.key, Range=byte_range)
             with closing(answer["Body"]) as body:
                 data: bytes = body.read()
         return data

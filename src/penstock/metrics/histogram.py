@@ -84,10 +84,10 @@ class HistogramValue:
         Args:
             share: From 0 to 1; 0.5 is the median.
         """
-        wanted, seen = share * self.count, 0
+        rank, seen = share * self.count, 0
         for bucket in sorted(self.buckets):
             seen += self.buckets[bucket]
-            if seen >= wanted:
+            if seen >= rank:
                 return max(least_of(bucket), self.min or 0)
         return self.max
 

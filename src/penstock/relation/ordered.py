@@ -215,8 +215,8 @@ def unique_by(relation: Relation, key: tuple[int, ...]) -> Relation:
     A table with a primary key takes them. Otherwise a row that takes back another one of the same key, which came by
     another way, could remove what replaced it: Flink's SinkUpsertMaterializer has the same task.
     """
-    wanted = frozenset(key)
-    is_known = any(known <= wanted for known in relation.keys)
+    unique_key = frozenset(key)
+    is_known = any(known <= unique_key for known in relation.keys)
     if not key or relation.is_insert_only or is_known:
         return relation
     return Rank(
@@ -227,7 +227,7 @@ def unique_by(relation: Relation, key: tuple[int, ...]) -> Relation:
         end=1,
         has_number=False,
         columns=relation.columns,
-        keys=frozenset({wanted}),
+        keys=frozenset({unique_key}),
         changelog=Changelog.RETRACT,
     )
 

@@ -38,9 +38,9 @@ class SparkExecutor:
         configured = configuration.get(CHECKPOINT_DIR)
         if configured is not None:
             path = checkpoint_path(configured, early_object_settings(configuration))
-            wanted = recorded_parallelism(path)
-            if wanted is not None:
-                configuration.set(PARALLELISM, wanted)
+            parallelism = recorded_parallelism(path)
+            if parallelism is not None:
+                configuration.set(PARALLELISM, parallelism)
 
     def submit(self, plan: PhysicalPlan, configuration: Configuration) -> JobClient:
         """Start a job and return at once."""

@@ -59,8 +59,8 @@ def record_values(record: Any, names: tuple[str, ...]) -> Sequence[Any]:
         return _by_name(record, dict.fromkeys(names) | record, names)
     fields = _attributes(record, names)
     if fields is None:
-        wanted = "a Row, tuple, list, dict, named tuple, dataclass or object with these fields"
-        raise refusal(record, wanted)
+        accepted = "a Row, tuple, list, dict, named tuple, dataclass or object with these fields"
+        raise refusal(record, accepted)
     return _by_name(record, fields, names)
 
 

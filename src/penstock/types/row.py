@@ -318,9 +318,9 @@ def row_factory(
     A row owns its list afterwards; the list is not copied, and its length is not checked. The
     caller guarantees one value per name. None makes rows without names.
     """
-    asked = None if field_names is None else tuple(field_names)
-    made = Row if asked is None else _class_of(asked)
-    names = made._schema or asked
+    names_of_all = None if field_names is None else tuple(field_names)
+    made = Row if names_of_all is None else _class_of(names_of_all)
+    names = made._schema or names_of_all
 
     def make(value_lists: Iterable[list[Any]]) -> list[Row]:
         new = object.__new__

@@ -450,13 +450,13 @@ def _first_annotation(function: Callable[..., Any]) -> Any:
     return None if first is None or first.annotation is first.empty else first.annotation
 
 
-def _form(asked: Any) -> Form | None:
-    if isinstance(asked, str):
-        last = asked.partition("[")[0].rpartition(".")[2]
+def _form(annotation: Any) -> Form | None:
+    if isinstance(annotation, str):
+        last = annotation.partition("[")[0].rpartition(".")[2]
         heads = {"pd": "pandas", "pl": "polars", "pa": "pyarrow"}
-        head = asked.partition(".")[0] if "." in asked.partition("[")[0] else "builtins"
+        head = annotation.partition(".")[0] if "." in annotation.partition("[")[0] else "builtins"
         return FORMS.get(f"{heads.get(head, head)}.{last}")
-    kind = typing.get_origin(asked) or asked
+    kind = typing.get_origin(annotation) or annotation
     module = getattr(kind, "__module__", "").partition(".")[0]
     return FORMS.get(f"{module}.{getattr(kind, '__name__', '')}")
 

@@ -328,8 +328,8 @@ class WindowSettings(WindowsBase[T, K], Generic[T, K]):
     def _listed(
         self, function: Any, operation: str, output_type: TypeInformation | None
     ) -> DataStream[Any]:
-        wanted = [e for e in self._evaluations if e[1] == operation]
-        self._evaluation(function, operation, wanted)
+        evaluations = [e for e in self._evaluations if e[1] == operation]
+        self._evaluation(function, operation, evaluations)
         kept = self.get_input_type()
         return self._windowed(WindowContents.LIST, None, function, operation, kept, output_type)
 

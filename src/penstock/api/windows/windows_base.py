@@ -180,12 +180,12 @@ class WindowsBase(WindowRules, Generic[T, K]):
         )
 
     def _evaluation(
-        self, function: Any, operation: str, wanted: list[tuple[type, str, Evaluation]]
+        self, function: Any, operation: str, evaluations: list[tuple[type, str, Evaluation]]
     ) -> Evaluation:
-        for base, _, evaluation in wanted:
+        for base, _, evaluation in evaluations:
             if isinstance(function, base):
                 return evaluation
-        names = " or a ".join(base.__name__ for base, _, _ in wanted)
+        names = " or a ".join(base.__name__ for base, _, _ in evaluations)
         forgotten = isinstance(function, type)
         raise ArgumentError.here(
             f"{operation} of this windowed stream got {function!r}",

@@ -266,14 +266,14 @@ def _counted(directory: Path, path: str) -> int:
     return count
 
 
-def _value(text: str | None, wanted: pa.DataType) -> Any:
+def _value(text: str | None, kind: pa.DataType) -> Any:
     """Return the value of a partition column; an empty text is a null in the protocol."""
     if not text:
         return None
-    if pa.types.is_timestamp(wanted):
+    if pa.types.is_timestamp(kind):
         naive = pa.array([text.removesuffix("Z")]).cast(pa.timestamp("us"))
-        return naive.cast(wanted)[0].as_py()
-    return pa.array([text]).cast(wanted)[0].as_py()
+        return naive.cast(kind)[0].as_py()
+    return pa.array([text]).cast(kind)[0].as_py()
 
 
 _NAME = re.compile(r"\d{20}\.json")

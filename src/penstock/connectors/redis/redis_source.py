@@ -406,8 +406,8 @@ class RedisSource(LogSource):
             # It was checked; an id below the first entry that there is may be where the job stands.
             return LogSplit(facts.name, min(earliest, known[facts.name]), facts.head)
         # Streams that appear while the job runs are read from their beginning.
-        wanted = 0 if known else facts.head if self.start == _LATEST else self.start
-        return LogSplit(facts.name, earliest, facts.head, min(max(wanted, earliest), facts.head))
+        start = 0 if known else facts.head if self.start == _LATEST else self.start
+        return LogSplit(facts.name, earliest, facts.head, min(max(start, earliest), facts.head))
 
     def _entry(self, split: str, entry_id: bytes, fields: dict[bytes, bytes]) -> RedisEntry:
         text = entry_id.decode()

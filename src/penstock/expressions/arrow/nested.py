@@ -34,8 +34,8 @@ def field(call: Call, value: Any) -> Any:
 
 def list_contains(call: Call, value: Any) -> Any:
     """Return whether lists have an element; NULL elements equal nothing."""
-    wanted = pa.scalar(call.parameters[0], value.type.value_type)
-    is_equal = pc.fill_null(pc.equal(pc.list_flatten(value), wanted), False)  # noqa: FBT003
+    element = pa.scalar(call.parameters[0], value.type.value_type)
+    is_equal = pc.fill_null(pc.equal(pc.list_flatten(value), element), False)  # noqa: FBT003
     # Not list_parent_indices: it counts values below a NULL, which list_flatten leaves out.
     lengths = pc.fill_null(pc.list_value_length(value), 0).to_numpy(zero_copy_only=False)
     owners = np.repeat(np.arange(len(value)), lengths)

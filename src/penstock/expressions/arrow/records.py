@@ -56,12 +56,12 @@ class _Column:
         self.array = array
 
     def as_array(self) -> pa.Array:
-        wanted = arrow_type(self.type_info)
+        declared = arrow_type(self.type_info)
         if self.array is None:
             assert self.values is not None, "a column has one of them"
             self.array = arrow_array(self.name, self.type_info, self.values)
-        elif self.array.type != wanted:  # text of another width, a timestamp of another zone
-            return self.array.cast(wanted)
+        elif self.array.type != declared:  # text of another width, a timestamp of another zone
+            return self.array.cast(declared)
         return self.array
 
     def as_values(self) -> Sequence[Any]:

@@ -129,8 +129,8 @@ def start_reporters(configuration: Configuration) -> None:
             _once("log", lambda: add_listener(MetricsLogger(interval)))
         if flink.prometheus_port is not None and configuration.get(UI_PORT) is None:
             port = str(flink.prometheus_port)
-            asked = Configuration(configuration).set_string(UI_PORT.key, port)
-            _once("prometheus", lambda: _softly("Prometheus", lambda: serve(asked)))
+            with_port = Configuration(configuration).set_string(UI_PORT.key, port)
+            _once("prometheus", lambda: _softly("Prometheus", lambda: serve(with_port)))
 
 
 def _start_otel(configuration: Configuration, flink: FlinkReporters) -> None:

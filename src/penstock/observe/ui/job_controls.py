@@ -83,7 +83,7 @@ class JobControls:
         with self._lock:
             self._jobs.pop(job_id, None)
             self._requested = {
-                key: asked for key, asked in self._requested.items() if key[0] != job_id
+                key: requested for key, requested in self._requested.items() if key[0] != job_id
             }
 
     def begin(self, job_id: str, action: JobAction) -> bool:
@@ -106,10 +106,10 @@ class JobControls:
     def requested_of(self, job_id: str) -> dict[str, dict[str, Any]]:
         """Return each requested action of a job, with `is_open`, `problem` and `at_ms`."""
         with self._lock:
-            asked = [
+            requests = [
                 (action.value, one) for (of, action), one in self._requested.items() if of == job_id
             ]
-        return {action: one.to_json() for action, one in asked}
+        return {action: one.to_json() for action, one in requests}
 
 
 def in_thread(work: Callable[[], object]) -> Answer:

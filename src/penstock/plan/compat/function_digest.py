@@ -218,11 +218,11 @@ def _of_operator(plan: PhysicalPlan, op: OperatorSpec) -> bytes:
     """Return the digest of an operator, computed once for a plan and those made of it."""
     entry = plan.digests.get(id(op))
     if entry is None:
-        asked: tuple[Any, ...] = (op.function, op.method, op.key_selectors, op.timestamps)
+        parts: tuple[Any, ...] = (op.function, op.method, op.key_selectors, op.timestamps)
         version = plan.graph.node(op.id).version
-        asked = asked if version is None else (*asked, version)
+        parts = parts if version is None else (*parts, version)
         try:
-            result = digest((*asked, op.window, op.batches, op.async_io, op.interval, op.join))
+            result = digest((*parts, op.window, op.batches, op.async_io, op.interval, op.join))
         except RecursionError:  # nested deeper than Python calls: equal to all that are
             result = _hash("too deep")
         entry = plan.digests[id(op)] = op, result  # the object stays, and so does its `id`

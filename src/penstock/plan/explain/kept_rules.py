@@ -123,8 +123,8 @@ def _has_timers(op: OperatorSpec) -> bool:
 def _of_sinks(plan: PhysicalPlan) -> Iterator[Decision]:
     for sink in plan.graph.of_kind(SINK):
         for edge in physical_inputs(plan.graph, sink):
-            asked = edge.partitioning
-            if asked is not None and asked.partitioner is StreamPartitioner.CUSTOM:
+            partitioning = edge.partitioning
+            if partitioning is not None and partitioning.partitioner is StreamPartitioner.CUSTOM:
                 yield Decision(
                     f"partition_custom before sink {sink.name!r}",
                     "not called",

@@ -115,9 +115,9 @@ def folding_of(
 def obstacles(folding: Folding) -> dict[Place, str]:
     """Return the illegal places, each with a reason that completes "because …"."""
     found: dict[Place, str] = {}
-    for place, asked in _ASKED.items():
-        for ask in asked:
-            refused = ask(folding)
+    for place, checks in _OBSTACLES.items():
+        for check in checks:
+            refused = check(folding)
             if refused is not None:
                 found[place] = refused
                 break
@@ -256,18 +256,18 @@ def _has_window(folding: Folding) -> str | None:
     return "Spark SQL does not see the windows"
 
 
-_Ask = Callable[[Folding], str | None]
+_Check = Callable[[Folding], str | None]
 
-_IN_MEMORY: tuple[_Ask, ...] = (_is_live, _is_rolling, _has_other_windows)
-_ON_ARRIVAL: tuple[_Ask, ...] = (
+_IN_MEMORY: tuple[_Check, ...] = (_is_live, _is_rolling, _has_other_windows)
+_ON_ARRIVAL: tuple[_Check, ...] = (
     _is_rolling,
     _cannot_be_cut,
     _keeps_records,
     _is_turned_off,
 )
-_BY_KEY: tuple[_Ask, ...] = (_is_live, *_ON_ARRIVAL)
+_BY_KEY: tuple[_Check, ...] = (_is_live, *_ON_ARRIVAL)
 
-_ASKED: dict[Place, tuple[_Ask, ...]] = {
+_OBSTACLES: dict[Place, tuple[_Check, ...]] = {
     Place.STATE: (),
     Place.RECEIVER_GROUP: (*_IN_MEMORY, _has_life_cycle),
     Place.RECEIVER_FRAME: (
@@ -311,10 +311,10 @@ def _promise(node: Node, op: OperatorSpec, promise: str | None, method: str) -> 
     if promise is not None:
         return promise
     function = function_of(op)
-    asked = getattr(function, method, None)
-    if asked is None:
+    promises = getattr(function, method, None)
+    if promises is None:
         return None
     with raises_node_error(node, method):
-        if not asked():
+        if not promises():
             return None
     return f"{method} of {type(function).__name__} is True"

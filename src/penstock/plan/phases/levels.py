@@ -274,8 +274,10 @@ class _Assignment:
         return leads_out and has_order and edge.key_selector is not None
 
     def _to_sink(self, edge: Edge, sink: int) -> ChannelSpec:
-        asked = edge.partitioning
-        copies = asked is not None and asked.partitioner is StreamPartitioner.BROADCAST
+        partitioning = edge.partitioning
+        copies = (
+            partitioning is not None and partitioning.partitioner is StreamPartitioner.BROADCAST
+        )
         return ChannelSpec(
             id=len(self._channels),
             source_level=self._levels[edge.producer.id],
@@ -373,8 +375,8 @@ def choose_parallelism(plan: PhysicalPlan) -> PhysicalPlan:
     so it uses one subtask of any level.
     """
     options = plan.options
-    asked = [n for n in plan.graph.nodes if n.parallelism is not None and not _has_one_key(n)]
-    for node in asked:
+    limited = [n for n in plan.graph.nodes if n.parallelism is not None and not _has_one_key(n)]
+    for node in limited:
         assert node.parallelism is not None
         if node.parallelism > options.max_parallelism:
             raise GraphError(
@@ -384,7 +386,7 @@ def choose_parallelism(plan: PhysicalPlan) -> PhysicalPlan:
                 origin=node.origin,
             )
     partitioned = [node for node in plan.graph.nodes if node.kind == PARTITION]
-    bound = [*(node for node in asked if node.kind != SINK), *partitioned]
+    bound = [*(node for node in limited if node.kind != SINK), *partitioned]
     if options.history_parallelism is not None and bound:
         raise GraphError(
             f"{HISTORY_PARALLELISM.key} is set, and {bound[0].name!r} depends on the number of subtasks, "
@@ -392,7 +394,7 @@ def choose_parallelism(plan: PhysicalPlan) -> PhysicalPlan:
             hint="Remove the setting, or set_parallelism(…) and partition_custom(…) from the program.",
             origin=bound[0].origin,
         )
-    most = max((node.parallelism or 0 for node in asked if node.kind != SINK), default=0)
+    most = max((node.parallelism or 0 for node in limited if node.kind != SINK), default=0)
     return replace(
         plan,
         options=replace(options, parallelism=max(options.default_parallelism, most)),

@@ -290,9 +290,9 @@ def task_groups(plan: PhysicalPlan, run: RunPlan) -> tuple[TaskGroup, ...]:
 
 def share_tasks(plan: PhysicalPlan, sources: Iterable[int]) -> bool:
     """Return whether some sources share tasks in every run that reads them."""
-    wanted = set(sources)
+    chosen = set(sources)
     return all(
-        sum(any(source in wanted for source, _ in group.parts) for group in task_groups(plan, run))
+        sum(any(source in chosen for source, _ in group.parts) for group in task_groups(plan, run))
         <= 1
         for run in plan.runs
     )

@@ -81,8 +81,8 @@ def check_forwarding(plan: PhysicalPlan) -> PhysicalPlan:
     """Refuse streams that are forwarded to an operator of another parallelism; return the plan."""
     for node in plan.graph.nodes:
         for edge in physical_inputs(plan.graph, node):
-            asked = edge.partitioning
-            if asked is None or asked.partitioner is not StreamPartitioner.FORWARD:
+            partitioning = edge.partitioning
+            if partitioning is None or partitioning.partitioner is not StreamPartitioner.FORWARD:
                 continue
             n_senders, n_receivers = (_subtasks(plan, end) for end in (edge.producer, node))
             if n_senders != n_receivers:

@@ -200,8 +200,8 @@ class PartsBuckets:
     def takes(self, schema: pa.Schema) -> bool:
         """Return whether a source whose columns have a schema has made the parts itself."""
         names: list[str] = schema.names
-        wanted: list[str] = self.merge.columns.schema.names
-        return names == wanted
+        names_of_parts: list[str] = self.merge.columns.schema.names
+        return names == names_of_parts
 
     @property
     def is_empty(self) -> bool:

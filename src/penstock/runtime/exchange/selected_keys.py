@@ -51,8 +51,8 @@ def routes_of(
         raise no_key(cause, values, position, origin) from cause
 
 
-_ASKED_FIRST = 16
-_ASKED_EVERY = 1024
+_SAMPLED_FIRST = 16
+_SAMPLED_EVERY = 1024
 _QUICK = frozenset({int, str, bytes, float, bool, type(None), tuple, ListKey, TupleKey})
 
 
@@ -86,18 +86,20 @@ class SelectorCheck:
 
     __slots__ = ("_is_first", "_selector", "_spec")
 
-    def __init__(self, spec: ChannelSpec, asked: Callable[[Any], Any] | None) -> None:
+    def __init__(self, spec: ChannelSpec, getter: Callable[[Any], Any] | None) -> None:
         self._spec = spec
-        self._selector = asked if asked is spec.key_selector and _is_users(asked) else None
+        self._selector = getter if getter is spec.key_selector and _is_users(getter) else None
         self._is_first = True
 
     def __call__(self, values: list[Any], keys: list[Any]) -> None:
         """Check some records of a batch."""
         if self._selector is None:
             return
-        asked = slice(None, _ASKED_FIRST) if self._is_first else slice(None, None, _ASKED_EVERY)
+        sample = (
+            slice(None, _SAMPLED_FIRST) if self._is_first else slice(None, None, _SAMPLED_EVERY)
+        )
         self._is_first = False
-        for value, key in zip(values[asked], keys[asked], strict=True):
+        for value, key in zip(values[sample], keys[sample], strict=True):
             try:
                 again = immutable_key(self._selector(value))
             except BaseException as cause:

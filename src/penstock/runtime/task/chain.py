@@ -197,8 +197,8 @@ class OperatorChain:
         subtask: int,
     ) -> None:
         """Build, without opening."""
-        wanted = set(only)
-        allow_chain(len(wanted))
+        operator_ids = set(only)
+        allow_chain(len(operator_ids))
         settings = program.settings
         self.writers = {
             spec.id: make_channel_writer(spec, settings, sequence, emit) for spec in program.outputs
@@ -209,7 +209,7 @@ class OperatorChain:
         built: dict[int, OperatorInputs] = {}
         self._counting: dict[int, CountingOutput] = {}
         for spec in reversed(program.operators):
-            if spec.id in wanted:
+            if spec.id in operator_ids:
                 output = self._output(spec, built)
                 with failing_as(
                     UserFunctionError, f"operator {spec.name!r} failed", spec.origin, hint=_MAKING

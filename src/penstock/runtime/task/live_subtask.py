@@ -187,14 +187,14 @@ class LiveLevel:
 
     def report(self, state: dict[str, int], facts: Report | None = None) -> tuple[int, bytes]:
         """Return the report of the micro-batch as a (route, frame) pair."""
-        wanted = [operator.next_processing_time() for operator in self._keyed()]
-        wanted.append(self._watermarks.next_idle_time())
-        wanted += [
+        due_times = [operator.next_processing_time() for operator in self._keyed()]
+        due_times.append(self._watermarks.next_idle_time())
+        due_times += [
             operator.next_idle_time()
             for operator in self._chain.operators.values()
             if isinstance(operator, TimestampsOperator)
         ]
-        due = min((time for time in wanted if time is not None), default=None)
+        due = min((time for time in due_times if time is not None), default=None)
         report = Report(
             metrics=self._chain.take_metrics(),
             operator_records=self._chain.take_counts(),

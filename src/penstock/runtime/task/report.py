@@ -107,8 +107,8 @@ class Report:
         ]
         self.greatest_timestamp_ms = max(stamps, default=None)
         # A hand-over may coincide with a savepoint that is no longer needed; "handover" sorts first.
-        asked = [word for word in (self.snapshot, other.snapshot) if word is not None]
-        self.snapshot = min(asked, default=None)
+        requests = [word for word in (self.snapshot, other.snapshot) if word is not None]
+        self.snapshot = min(requests, default=None)
 
     def _merge_facts(self, other: Report) -> None:
         """Add facts that are only shown."""

@@ -193,11 +193,11 @@ class BatchRun:
         self.report = Report()
         cores = job.session.sparkContext.defaultParallelism
         self._most_tasks = most_tasks(job.plan, run, cores)
-        own, wanted = job.plan.history_tasks(run), job.plan.options.parallelism
+        own, usual = job.plan.history_tasks(run), job.plan.options.parallelism
         if not job.plan.exact_subtasks:
-            wanted = max(cores, wanted)
-            wanted = min(wanted, self._most_tasks or wanted)
-        self._tasks = min(own or wanted, job.plan.options.max_parallelism)
+            usual = max(cores, usual)
+            usual = min(usual, self._most_tasks or usual)
+        self._tasks = min(own or usual, job.plan.options.max_parallelism)
         self._epoch = EpochNumber(run.index, is_whole_run=True)
 
     def execute(self) -> RunSummary:

@@ -124,9 +124,9 @@ def ship_dependencies(
     staged = made / "content"
     for number, file in enumerate(files):
         _stage_file(file.path, staged / "paths" / str(number))
-    for number, wanted in enumerate(requirements, len(files)):
-        packages = None if wanted.detail is None else Path(wanted.detail).absolute()
-        site = installed_requirements(wanted.path, packages)
+    for number, requirement in enumerate(requirements, len(files)):
+        packages = None if requirement.detail is None else Path(requirement.detail).absolute()
+        site = installed_requirements(requirement.path, packages)
         shutil.copytree(site, staged / "paths" / str(number), symlinks=True)
     for archive in archives:
         _unpack(archive, staged / "archives" / (archive.detail or archive.path.name))
@@ -153,20 +153,20 @@ def worker_executable(
 
     Without an option it is that of this process, if Spark has no setting for it.
     """
-    wanted = configuration.get(PYTHON_EXECUTABLE)
-    if wanted is None:
+    interpreter = configuration.get(PYTHON_EXECUTABLE)
+    if interpreter is None:
         return default_interpreter(session)
-    if Path(wanted).is_absolute():
-        return wanted
+    if Path(interpreter).is_absolute():
+        return interpreter
     is_local = str(session.sparkContext.master).startswith("local")
     if environment is not None:
-        shipped = Path(environment.name) / "archives" / wanted
+        shipped = Path(environment.name) / "archives" / interpreter
         unpacked = Path(SparkFiles.getRootDirectory()) / shipped
         if unpacked.exists():
             return str(unpacked if is_local else shipped)
-    if is_local and Path(wanted).exists():
-        return str(Path(wanted).absolute())
-    return wanted
+    if is_local and Path(interpreter).exists():
+        return str(Path(interpreter).absolute())
+    return interpreter
 
 
 def _named(configuration: Configuration, option: ConfigOption[str | None]) -> list[_Named]:

@@ -52,7 +52,7 @@ def until_cancelled(call: Callable[[], T], check: Callable[[], None]) -> T:
     If the job is cancelled, the thread goes on alone: no caller waits for it, not even the end of the process.
     """
     caller = _idle_caller()
-    caller.asked.put(call)
+    caller.calls.put(call)
     try:
         result, failure = caller.answer(check)
     except BaseException:
@@ -69,7 +69,7 @@ class _Caller:
     """A thread that makes calls, one after the other. Starting one for each cost an idle job most of its CPU."""
 
     def __init__(self) -> None:
-        self.asked: SimpleQueue[Callable[[], Any]] = SimpleQueue()
+        self.calls: SimpleQueue[Callable[[], Any]] = SimpleQueue()
         self.is_abandoned = False
         self._answers: SimpleQueue[tuple[Any, BaseException | None]] = SimpleQueue()
         threading.Thread(target=self._run, name="penstock-source", daemon=True).start()
@@ -84,7 +84,7 @@ class _Caller:
 
     def _run(self) -> None:
         while not self.is_abandoned:
-            call = self.asked.get()
+            call = self.calls.get()
             answer: tuple[Any, BaseException | None]
             try:
                 answer = call(), None

@@ -113,8 +113,8 @@ def _struct(call: Call, *values: Column) -> Column:
     )
 
 
-def _list_contains(value: Column, wanted: Any) -> Column:
-    found = sf.array_contains(value, sf.lit(wanted))
+def _list_contains(value: Column, element: Any) -> Column:
+    found = sf.array_contains(value, sf.lit(element))
     # Spark's is NULL where a list has NULL and not the element
     return sf.when(value.isNotNull(), sf.coalesce(found, sf.lit(False)))  # noqa: FBT003
 

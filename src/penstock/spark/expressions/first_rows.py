@@ -60,29 +60,33 @@ class FirstOfKeys:
 
 
 def first_of_keys(
-    frame: DataFrame, wanted: FirstOfKeys, tasks: int, origin: CallSite | None
+    frame: DataFrame, first_rows: FirstOfKeys, tasks: int, origin: CallSite | None
 ) -> DataFrame:
     """Return the rows of a source whose results are the first ones of their key, or the last one in order of time."""
-    if wanted.chain is not None:
+    if first_rows.chain is not None:
         check_session(frame.sparkSession, origin)
     rows: DataFrame = by_position(frame)
-    known = fields(rows, wanted.records)
-    kept, results = wanted.results()
+    known = fields(rows, first_rows.records)
+    kept, results = first_rows.results()
     values = [built(each, known) for each in results]
     signs = [
         _is_below_zero(values[at]) for at, each in enumerate(results) if name_of(each) in FLOATS
     ]
-    time = None if wanted.time is None else built(time_of(wanted.records, wanted.time), known)
+    time = (
+        None
+        if first_rows.time is None
+        else built(time_of(first_rows.records, first_rows.time), known)
+    )
     marks = [] if kept is None else [built(kept, known)]
     # columns, so that both windows have one exchange and one order
-    added = [*(values[at] for at in wanted.keys), *signs, *marks]
+    added = [*(values[at] for at in first_rows.keys), *signs, *marks]
     names = [f"$key{at}" for at in range(len(added))]
     ranked = rows.select("*", *[each.alias(name) for each, name in zip(added, names, strict=True)])
-    by = [ordered(each, values[each.position]) for each in wanted.order.columns]
+    by = [ordered(each, values[each.position]) for each in first_rows.order.columns]
     window = Window.partitionBy(*names)
     number = sf.row_number().over(window.orderBy(*by, *([] if time is None else [time])))
     ranked = ranked.withColumn(_NUMBER, number)
-    is_left = sf.col(_NUMBER) <= wanted.end
+    is_left = sf.col(_NUMBER) <= first_rows.end
     if kept is not None:
         is_left &= sf.col(names[-1])
     if time is not None:

@@ -79,10 +79,12 @@ def as_declared(
     schema = from_arrow_schema(arrow_schema(type_info), prefer_timestamp_ntz=True)
     made = []
     for (column, known), field in zip(columns, schema, strict=True):
-        wanted = field.dataType.simpleString()
+        declared = field.dataType.simpleString()
         # Spark reads the name of a type at once; a name of structs does not quote those of their fields.
         is_nested = isinstance(field.dataType, (ArrayType, MapType, StructType))
-        cast = column if known == wanted else column.cast(field.dataType if is_nested else wanted)
+        cast = (
+            column if known == declared else column.cast(field.dataType if is_nested else declared)
+        )
         made.append(cast.alias(field.name))
     return made
 
@@ -107,9 +109,9 @@ def fields(
     for (name, kind), (spark_name, actual) in zip(named, frame.dtypes, strict=False):
         if only is not None and name not in only:
             continue
-        wanted = SQL_TYPES.get(kind.name) if isinstance(kind, BasicTypeInfo) else None
+        exact = SQL_TYPES.get(kind.name) if isinstance(kind, BasicTypeInfo) else None
         column = sf.col(spark_name)
-        columns[name] = column if wanted is None or wanted == actual else column.cast(wanted)
+        columns[name] = column if exact is None or exact == actual else column.cast(exact)
     return columns
 
 

@@ -200,26 +200,26 @@ class Entries:
             )
 
 
-def entries_of(sections: Iterable[Section], wanted: StateSchema, subject: str) -> Entries:
+def entries_of(sections: Iterable[Section], schema: StateSchema, subject: str) -> Entries:
     """Return the entries of one state in one key group, migrated to a schema."""
     keys: list[Any] = []
     subkeys: list[Any] = []
     values: list[Any] = []
     for section in sections:
-        change = migration(StateSchema.parse(section.schema), wanted, subject)
+        change = migration(StateSchema.parse(section.schema), schema, subject)
         keys += section.keys
         subkeys += section.subkeys or ()
         values += change(section.values) if change else section.values
-    if wanted.kind.is_list:
+    if schema.kind.is_list:
         keys, subkeys, values = _elements(keys, subkeys, values)
     accessed = None
-    if wanted.has_ttl:
+    if schema.has_ttl:
         accessed = [stored[0] for stored in values]
         values = [stored[1] for stored in values]
-    codec = plain_codec(wanted.value_type)
+    codec = plain_codec(schema.value_type)
     if codec is not None:
         values = codec.from_plain(values)
-    return Entries(keys, subkeys if wanted.kind.is_nested else None, values, accessed)
+    return Entries(keys, subkeys if schema.kind.is_nested else None, values, accessed)
 
 
 def _elements(

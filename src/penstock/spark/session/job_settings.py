@@ -120,15 +120,15 @@ def query_settings(session: SparkSession, shuffle_partitions: int) -> Iterator[N
     A query copies the settings of its session when it starts. One job at a time starts queries, so
     that no query gets the settings of another job. The user's settings are restored.
     """
-    wanted = {_SHUFFLE_PARTITIONS: str(shuffle_partitions)}
+    ours = {_SHUFFLE_PARTITIONS: str(shuffle_partitions)}
     with _query_lock:
         if session.conf.get(_FILE_MANAGER, None) is None:
-            wanted[_FILE_MANAGER] = _RENAMING
-        before = _set(session.conf, wanted)
+            ours[_FILE_MANAGER] = _RENAMING
+        before = _set(session.conf, ours)
         try:
             yield
         finally:
-            _restore(session.conf, before, wanted)
+            _restore(session.conf, before, ours)
 
 
 def plan_with_partitions(frame: DataFrame, partitions: int, *, adapts: bool) -> None:
@@ -140,26 +140,26 @@ def plan_with_partitions(frame: DataFrame, partitions: int, *, adapts: bool) -> 
     planned = frame._jdf  # noqa: SLF001 - it may have a session of its own (`unlimited_batches`)
     conf = RuntimeConfig(planned.sparkSession().conf())
     most = int(str(conf.get(_SHUFFLE_PARTITIONS)))
-    wanted = {_SHUFFLE_PARTITIONS: str(min(partitions, most))}
+    ours = {_SHUFFLE_PARTITIONS: str(min(partitions, most))}
     if not adapts:
-        wanted[_ADAPTIVE] = "false"
+        ours[_ADAPTIVE] = "false"
     with _query_lock:
-        before = _set(conf, wanted)
+        before = _set(conf, ours)
         try:
             planned.queryExecution().executedPlan()  # Python has no other way to plan
         finally:
-            _restore(conf, before, wanted)
+            _restore(conf, before, ours)
 
 
-def _set(conf: RuntimeConfig, wanted: Mapping[str, str]) -> dict[str, str | None]:
+def _set(conf: RuntimeConfig, ours: Mapping[str, str]) -> dict[str, str | None]:
     """Set what differs, and return the users' values of that; a session that we made differs in nothing.
 
     Each call is one to the JVM.
     """
-    known = {key: conf.get(key, None) for key in wanted}
-    before = {key: users for key, users in known.items() if users != wanted[key]}
+    known = {key: conf.get(key, None) for key in ours}
+    before = {key: users for key, users in known.items() if users != ours[key]}
     for key in before:
-        conf.set(key, wanted[key])
+        conf.set(key, ours[key])
     return before
 
 

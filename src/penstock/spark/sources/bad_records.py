@@ -73,9 +73,9 @@ def bad_record(
     options = reader_options(source)
     options = {k: v for k, v in options.items() if k.lower() not in _OURS}
     options |= {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _TEXT}
-    wanted = StructType([*of_file, StructField(_TEXT, StringType())])
+    with_text = StructType([*of_file, StructField(_TEXT, StringType())])
     path = load_path(uri)
-    read = session.read.format(source.format).options(**options).schema(wanted).load(path)
+    read = session.read.format(source.format).options(**options).schema(with_text).load(path)
     text = sf.col(column_name(len(of_file)))
     rows = by_position(read).where(text.isNotNull()).limit(1).collect()
     if not rows:
@@ -101,8 +101,8 @@ def _json_field(
     lost = next(_lost(read, schema, whole), None)
     if lost is None:
         return f"the record does not fit: {shortened(record)}"
-    name, value, wanted = lost
-    return _no_value_of(name, json.dumps(value, ensure_ascii=False), wanted)
+    name, value, kind = lost
+    return _no_value_of(name, json.dumps(value, ensure_ascii=False), kind)
 
 
 def _lost(
@@ -110,16 +110,16 @@ def _lost(
 ) -> Iterator[tuple[str, Any, DataType]]:
     """Yield the fields, with values and types, of the record that were not read."""
     for (name, value), item in zip(read.items(), schema.fields, strict=True):
-        written, wanted = whole.get(name), item.dataType
+        written, kind = whole.get(name), item.dataType
         if (
             isinstance(value, SparkRow)
-            and isinstance(wanted, StructType)
+            and isinstance(kind, StructType)
             and isinstance(written, dict)
         ):
             inside = dict(zip(value.__fields__, value, strict=True))
-            yield from ((f"{name}.{each}", *lost) for each, *lost in _lost(inside, wanted, written))
+            yield from ((f"{name}.{each}", *lost) for each, *lost in _lost(inside, kind, written))
         elif value is None and written is not None:
-            yield name, written, wanted
+            yield name, written, kind
 
 
 def _no_value_of(name: str, value: str, kind: DataType) -> str:

@@ -119,8 +119,8 @@ def may_contain(path: str, uri: str) -> bool:
     spark_path = stream_path(path)
     begin = GLOB.search(spark_path)
     fixed = spark_path if begin is None else spark_path[: begin.start()]
-    wanted = os.path.normpath(ESCAPED.sub(r"\1", SCHEME.sub("", fixed)))
-    return unquote(SCHEME.sub("", uri)).startswith(wanted)
+    begin_of_path = os.path.normpath(ESCAPED.sub(r"\1", SCHEME.sub("", fixed)))
+    return unquote(SCHEME.sub("", uri)).startswith(begin_of_path)
 
 
 def names_with_colon(path: str) -> Iterator[Path]:

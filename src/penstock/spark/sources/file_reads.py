@@ -76,13 +76,13 @@ def widened(format_name: str, schema: StructType) -> StructType:
 
 def narrowed(frame: DataFrame, schema: StructType) -> DataFrame:
     """Return rows that were read with `widened`, with the types of a schema."""
-    wanted = {field.name: field.dataType for field in schema.fields}
-    if all(wanted.get(each.name, each.dataType) == each.dataType for each in frame.schema.fields):
+    declared = {field.name: field.dataType for field in schema.fields}
+    if all(declared.get(each.name, each.dataType) == each.dataType for each in frame.schema.fields):
         return frame
     file = frame.metadataColumn("_metadata").getField("file_path")
     columns = []
     for each in frame.schema.fields:
-        column, kind = sf.col(_quoted(each.name)), wanted.get(each.name, each.dataType)
+        column, kind = sf.col(_quoted(each.name)), declared.get(each.name, each.dataType)
         if kind != each.dataType:
             message = sf.concat(
                 file, sf.lit(f": field {each.name!r} is out of the range of {kind.simpleString()}: "),

@@ -289,8 +289,8 @@ def _first_rows(
     if planned.expressions is not None:
         chain = graph.node(planned.expressions).function
     assert isinstance(records, RowTypeInfo | TupleTypeInfo), "they have columns"
-    wanted = FirstOfKeys(records, chain, planned.keys, spec.order, spec.end, time)
-    return first_of_keys(frame, wanted, context.program.settings.parallelism, node.origin)
+    first_rows = FirstOfKeys(records, chain, planned.keys, spec.order, spec.end, time)
+    return first_of_keys(frame, first_rows, context.program.settings.parallelism, node.origin)
 
 
 def _aggregate_of(
@@ -317,8 +317,8 @@ def _batch_splits(
     """Return the ranges of split sources that share tasks, and what reads them."""
     spark = context.session.sparkContext
     whole = [each for key in group.parts for each in _ranges(context, *key)]
-    wanted = group.tasks or context.most_tasks or _RANGES_PER_CORE * spark.defaultParallelism
-    ranges: list[SplitRange] = context.patiently(partial(cut_ranges, whole, wanted))
+    count = group.tasks or context.most_tasks or _RANGES_PER_CORE * spark.defaultParallelism
+    ranges: list[SplitRange] = context.patiently(partial(cut_ranges, whole, count))
     rows = [each.row() for each in ranges]
     limits = (each for each in (group.tasks, context.most_tasks) if each is not None)
     tasks = max(min(len(rows), *limits, len(rows)), 1)

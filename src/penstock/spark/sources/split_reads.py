@@ -57,14 +57,14 @@ class SplitRange:
         )
 
 
-def cut_ranges(ranges: list[SplitRange], wanted: int) -> list[SplitRange]:
+def cut_ranges(ranges: list[SplitRange], count: int) -> list[SplitRange]:
     """Return the ranges, some of them cut, so that there are about as many as requested.
 
     Ranges that may be cut are cut into parts of equal numbers of positions, more of them if the range
     costs more. The order stays.
     """
     costs = [0 if each.cost is None else each.cost(each.first, each.last) for each in ranges]
-    left = wanted - sum(not cost for cost in costs)
+    left = count - sum(not cost for cost in costs)
     each_cost = max(-(-sum(costs) // max(left, 1)), _LEAST_COST)
     return [
         part

@@ -251,14 +251,14 @@ def common_schema(schemas: Sequence[StateSchema], subject: str) -> StateSchema:
     """Return the one of several stored schemas as which entries of all of them are read, the one that loses least."""
     refused: StateError | None = None
     for keeps_all in (True, False):
-        for wanted in schemas:
+        for target in schemas:
             try:
                 for each in schemas:
-                    migration(each, wanted, subject, keeps_all=keeps_all)
+                    migration(each, target, subject, keeps_all=keeps_all)
             except StateError as cause:
                 refused = cause
             else:
-                return wanted
+                return target
     assert refused is not None
     raise refused
 

@@ -127,14 +127,14 @@ def _scalar_reader(kind: TypeInformation, rules: TextRules) -> Read:
     scalar, read = scalar_of(kind), reader(kind, rules)
     assert scalar is not None
     assert read is not None
-    wanted = scalar.json
-    if wanted == "any":
+    form = scalar.json
+    if form == "any":
         return _json_text
-    if wanted == "boolean":
+    if form == "boolean":
         return _boolean_reader(read, is_flink=rules.as_flink)
-    takes_numbers = wanted != "string"
-    takes_strings = wanted in {"string", "either"} or rules.as_flink
-    takes_names = wanted == "float"
+    takes_numbers = form != "string"
+    takes_strings = form in {"string", "either"} or rules.as_flink
+    takes_names = form == "float"
 
     def convert(value: Any) -> Any:
         kind_of = type(value)
@@ -145,7 +145,7 @@ def _scalar_reader(kind: TypeInformation, rules: TextRules) -> Read:
         else:
             fits = False
         if not fits:
-            what = "a string" if wanted == "string" else "a number"
+            what = "a string" if form == "string" else "a number"
             raise TextError(f"{described(value)} is not {what}")
         return read(value)
 

@@ -458,8 +458,8 @@ class EpochRun:
 
     def _timer_in_seconds(self) -> float | None:
         """Return the time until a processing-time timer of a subtask is due; None if there is none."""
-        wanted = [due for due in self.report.next_calls.values() if due is not None]
-        return min(wanted) / 1000 - time.time() if wanted else None
+        due_times = [due for due in self.report.next_calls.values() if due is not None]
+        return min(due_times) / 1000 - time.time() if due_times else None
 
     def _made_planner(self, pinned: Pinned) -> EpochPlanner:
         job, run = self._job, self._run

@@ -59,9 +59,9 @@ class SeedFiles:
             for number in range(file.num_row_groups):
                 owners = file.read_row_group(number, columns=["operator", "key_group"])
                 rows = zip(*(column.to_pylist() for column in owners.columns), strict=True)
-                wanted = [self._is_of(subtask, *row) for row in rows]
-                if any(wanted):
-                    for blob in compress(_blobs_in(file, number), wanted):
+                are_own = [self._is_of(subtask, *row) for row in rows]
+                if any(are_own):
+                    for blob in compress(_blobs_in(file, number), are_own):
                         yield from self._in_groups(blob.as_py(), subtask)
 
     @property

@@ -137,14 +137,14 @@ class LogTail:
 
     def _forward(self, number: int, at: int, head: int, records: int) -> tuple[int, int]:
         """Return a position up to the head with about so many records before it, and the cost up to it."""
-        split, wanted = self._found[number].id, max(int(records / self._density), 1)
+        split, budget = self._found[number].id, max(int(records / self._density), 1)
         until, units = head, self._source.exact_cost(split, at, head)
         for _ in range(_MOST_CUTS):
-            if units <= wanted:
+            if units <= budget:
                 break
-            until = at + max((until - at) * wanted // units, 1)
+            until = at + max((until - at) * budget // units, 1)
             units = self._source.exact_cost(split, at, until)
-            if units <= 2 * wanted:
+            if units <= 2 * budget:
                 break
         return until, units
 

@@ -234,15 +234,15 @@ def catch_up(
     directory: CopyDirectory, log: ChangeLog, coders_of: CodersOf, declared: Declared
 ) -> tuple[LocalFile, Transaction, CopyUse]:
     """Return a copy at the head of `log`, a read transaction on it, and its use."""
-    wanted = log.position() or EMPTY
+    head = log.position() or EMPTY
     file = directory.opened()
     if file is not None:
         txn = file.begin()
-        if file.header(txn) == Header(directory.owner, wanted):
+        if file.header(txn) == Header(directory.owner, head):
             return file, txn, CopyUse.HIT
         txn.abort()
     with directory.locked():
-        file, use = _advance(directory, log, wanted, coders_of, declared)
+        file, use = _advance(directory, log, head, coders_of, declared)
         return file, file.begin(), use
 
 
@@ -279,19 +279,19 @@ def rewrite(
 def _advance(
     directory: CopyDirectory,
     log: ChangeLog,
-    wanted: Position,
+    head: Position,
     coders_of: CodersOf,
     declared: Declared,
 ) -> tuple[LocalFile, CopyUse]:
     file, header = directory.obtain()
     position = header.position
     use = _worth(log, header)
-    if position == wanted and header.target is None:
+    if position == head and header.target is None:
         return file, use
-    final = Header(directory.owner, wanted)
+    final = Header(directory.owner, head)
     missing = log.missing_after(position)
     if missing is not None and _is_known(log, header.target):
-        during = Header(directory.owner, position, wanted)
+        during = Header(directory.owner, position, head)
         try:
             _apply(file, log.blobs(missing), coders_of, during, final, None)
         except lmdb.Error:
@@ -299,7 +299,7 @@ def _advance(
             use = CopyUse.REBUILD
         else:
             return file, use
-    elif _is_ahead(directory, header, wanted):
+    elif _is_ahead(directory, header, head):
         # This attempt is a zombie: another one has gone on. It must not disturb that one.
         file = directory.private()
     elif position != EMPTY:
@@ -332,14 +332,14 @@ def _is_known(log: ChangeLog, target: Position | None) -> bool:
     return target is None or log.missing_after(target) is not None
 
 
-def _is_ahead(directory: CopyDirectory, header: Header, wanted: Position) -> bool:
+def _is_ahead(directory: CopyDirectory, header: Header, head: Position) -> bool:
     """Return whether a copy is beyond the log, and was not so at the same place before.
 
     A copy in use does not stay where it is. One that does has been left behind by a job that
     began anew under the same name, and is thrown away.
     """
     found = header.target or header.position
-    is_beyond = found is not None and found[0] > wanted[0]
+    is_beyond = found is not None and found[0] > head[0]
     path = str(directory.path)
     known = _ahead.pop(path, None)
     if is_beyond and known != found:
