@@ -163,13 +163,16 @@ def build(
         ),
         "departures",
     ).uid("departures")
-    aircraft = departures.map(of_aircraft, AIRCRAFT).key_by(tail_number).reduce(add_aircraft)
+    flights = departures.map(of_aircraft, AIRCRAFT).uid("flights by aircraft")
+    aircraft = flights.key_by(tail_number).reduce(add_aircraft)
     aircraft.uid("aircraft").sink_to(FileSink.parquet(out / "aircraft")).uid("aircraft rows")
 
-    silent = departures.filter(took_place).key_by(tail_number).process(SilentAircraft(), ALERT)
+    flown = departures.filter(took_place).uid("flights that departed")
+    silent = flown.key_by(tail_number).process(SilentAircraft(), ALERT)
     silent.uid("silent").sink_to(FileSink.parquet(out / "alerts")).uid("alerts")
 
     if not has_routes:
         return
-    routes = departures.map(of_route, ROUTE).key_by(carrier_and_origin).reduce(add_route)
+    legs = departures.map(of_route, ROUTE).uid("flights by route")
+    routes = legs.key_by(carrier_and_origin).reduce(add_route)
     routes.uid("routes").sink_to(FileSink.parquet(out / "routes")).uid("route rows")

@@ -131,8 +131,10 @@ def test_not_a_number_is_one_key() -> None:
 
 
 def test_pickled_values_are_no_keys() -> None:
-    with pytest.raises(KeyTypeError, match="any object"):
+    with pytest.raises(KeyTypeError, match="a part of the type any object") as refused:
         _ = coded_codec(Types.ROW([Types.PICKLED_BYTE_ARRAY()])).encode_key
+    assert refused.value.hint is not None
+    assert "Declare this part of Row(f0: any object), with a type such as" in refused.value.hint
 
 
 @settings(max_examples=80)

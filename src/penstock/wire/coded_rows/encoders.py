@@ -62,6 +62,7 @@ class EncoderSource:
 
     def __init__(self, *, is_key: bool, lenient: bool = False) -> None:
         self._is_key = is_key
+        self._declared: TypeInformation | None = None
         self._text_arguments = "'utf-8', 'surrogatepass'" if lenient else ""
         self.source = SourceText(
             NAMES | {"varint": varint, "INSERT": RowKind.INSERT, "KINDS": _KINDS}
@@ -69,6 +70,7 @@ class EncoderSource:
 
     def entry(self, type_info: TypeInformation, lenient: Callable[[Any], bytes]) -> str:
         """Return the name of the function that writes any value of a type as a message."""
+        self._declared = type_info
         name = self.message(type_info)
         self.source.names["lenient"] = lenient
         lines = [
@@ -188,8 +190,9 @@ class EncoderSource:
         write = leaf.canonical if self._is_key else leaf.write
         if write is None:
             raise KeyTypeError(
-                f"values of {type_info!r} cannot be keys: equal ones may have different bytes",
-                hint="Declare the type of the key, e.g. Types.STRING().",
+                f"the key type {self._declared!r} has a part of the type {type_info!r}: the bytes of equal objects "
+                "may differ",
+                hint=f"Declare this part of {self._declared!r}, with a type such as Types.STRING() or Types.LONG().",
             )
         return leaf.wire, write.format(v=value, text=self._text_arguments)
 
