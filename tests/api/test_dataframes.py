@@ -154,7 +154,10 @@ def test_the_plan_says_what_a_dataframe_is_made_of(name):
 
 
 def test_files_are_no_dataframe_and_a_second_sink_needs_a_job():
-    for has_other, reason in ((False, "'rows' is no DataFrame"), (True, "the program has 2 sinks")):
+    for has_other, reason in (
+        (False, "'rows' is not a DataFrame"),
+        (True, "the program has 2 sinks"),
+    ):
         settings = Configuration().set("execution.target", "plan")
         settings.set("execution.runtime-mode", "BATCH")
         env = StreamExecutionEnvironment.get_execution_environment(settings)

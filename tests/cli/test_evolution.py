@@ -217,7 +217,7 @@ def test_other_key_groups_are_refused_with_history_and_without(penstock, job, sa
     groups = ("-D", "pipeline.max-parallelism=8")
     result = penstock("plan", job, "--from", str(saved), *groups)
     assert result.exit_code == 1
-    assert result.stdout.endswith("the savepoint has 16 key groups, this job 8\n")
+    assert result.stdout.endswith("the savepoint has 16 key groups, but this job has 8\n")
     result = penstock("plan", job, "--from", str(saved), *groups, *NEW)
     assert result.exit_code == 1
     assert result.stdout.endswith("the state has 16 key groups, and the program 8\n")

@@ -145,7 +145,7 @@ def test_a_driver_that_ends_is_noticed(penstock, job, tmp_path):
 def test_what_has_no_savepoint_to_give(penstock, job, runs, steps, says):
     result = penstock("savepoint", str(job(*runs, **steps)))
     assert result.exit_code == 1
-    has_ended = "has no savepoint to give: " if says.startswith("it ") else ""
+    has_ended = "cannot give a savepoint: " if says.startswith("it ") else ""
     assert f"[SAVEPOINT] job 'visits' {has_ended}{says}" in result.stderr
 
 

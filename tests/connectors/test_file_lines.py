@@ -202,7 +202,7 @@ def test_a_partition_that_is_declared_is_a_field() -> None:
     assert isinstance(form, LineForm)
     path = "file:/in/hour=3/day=7/a"
     assert decoded(form, [b"x"], path) == [("x", 7)]
-    with pytest.raises(SourceError, match="day=x/a: field 'day': 'x' is no integer"):
+    with pytest.raises(SourceError, match="day=x/a: field 'day': 'x' is not an integer"):
         decoded(form, [b"x"], "file:/in/day=x/a")
     with pytest.raises(SourceError, match="line 1: it has 1 fields, not 2"):
         decoded(form, [b"x"], "file:/in/a")

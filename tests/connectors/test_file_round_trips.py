@@ -127,5 +127,5 @@ def test_what_csv_has_no_form_for_is_refused_before_it_is_written(
     tmp_path: Path, name: str
 ) -> None:
     row = Types.ROW_NAMED(["a"], [NESTED[name][0]])
-    with pytest.raises(GraphError, match="CSV has no form for field 'a'"):
+    with pytest.raises(GraphError, match="CSV cannot hold the field 'a'"):
         FileSink.csv(tmp_path / "out").check(row, None)

@@ -229,7 +229,7 @@ def test_a_backlog_ends_at_a_position_a_time_or_the_heads() -> None:
     assert cuts_of(source, BacklogEnd((6, 1))) == [(0, 6, None, "a"), (0, 1, None, "b")]
     assert cuts_of(source, BacklogEnd((99,))) == [(0, 7, None, "a"), (0, 3, None, "b")]
     assert cuts_of(source, BacklogEnd(timestamp_ms=3)) == [(0, 6, None, "a"), (0, 2, None, "b")]
-    with pytest.raises(SourceError, match="ends at 3 positions, and the source has 2 splits"):
+    with pytest.raises(SourceError, match="ends at 3 positions, but the source has 2 splits"):
         cuts_of(source, BacklogEnd((1, 2, 3)))
 
 

@@ -137,7 +137,11 @@ def refused(switch: SourceSwitch) -> Any:
 
 WRONG: dict[str, tuple[Any, dict[str, Any], str]] = {
     "raises": (refused, {"timestamp": "at"}, "failed on SourceSwitch.*no source at 30"),
-    "no log": (lambda _: NumberSequenceSource(1, 2), {"timestamp": "at"}, "which is no log"),
+    "no log": (
+        lambda _: NumberSequenceSource(1, 2),
+        {"timestamp": "at"},
+        "which is not a log source",
+    ),
     "never ends": (
         lambda _: WorldLog.of({}, stamped=False),
         {"timestamp": "at"},

@@ -63,6 +63,6 @@ def test_another_parallelism_and_a_multiple_of_the_key_groups_are_accepted(tmp_p
     open_and_leave(tmp_path, plan_of(3, own=1))
     open_and_leave(tmp_path, plan_of(3, key_groups=512))
     for fewer in (128, 256, 768):
-        with pytest.raises(JobMismatchError, match=f"has 512 key groups, this job {fewer}"):
+        with pytest.raises(JobMismatchError, match=f"has 512 key groups, but this job has {fewer}"):
             JobDirectory.open(str(tmp_path), plan_of(3, key_groups=fewer), "a job")
     open_and_leave(tmp_path, plan_of(2, key_groups=512))

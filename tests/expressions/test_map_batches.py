@@ -176,7 +176,7 @@ def test_timestamps_stay_with_their_records() -> None:
     [
         (lambda batch: batch.slice(1), "19 rows for 20 records"),
         (lambda batch: batch.select(["name"]), "the columns twice are missing"),
-        (lambda _: 5, "int, which is no batch"),
+        (lambda _: 5, "int, which is not a batch"),
         (lambda batch: {"name": batch["name"], "twice": batch["name"]}, "r1"),
     ],
 )

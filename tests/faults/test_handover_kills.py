@@ -99,7 +99,7 @@ def test_a_kill_at_each_step_of_a_hand_over_loses_and_repeats_nothing(
     with ended(sleeping):
         wait_until_frozen(original, sleeping, asleep)
         (tmp_path / "job" / "lock").unlink()
-        assert "only the job itself can go on from there" in handover.is_refused()
+        assert "only a restart of the job can go on from there" in handover.is_refused()
         original.is_killed_at("live.committed:2")  # it has read more than its shadow
         before = scene.written()
         for place in BEFORE:

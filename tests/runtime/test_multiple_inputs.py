@@ -344,7 +344,7 @@ def returning(*inputs):
     [
         (Merge(1), "returned 1 inputs, but the operator reads 2 streams"),
         (Merge(3), "returned 3 inputs, but the operator reads 2 streams"),
-        (returning(None), "returned None, which is no list"),
+        (returning(None), "returned None, which is not a list"),
         (returning(lambda _: Plain(), lambda o: o), "input 2 is .* no process_element"),
         (
             returning(lambda o: Tagging(o, 1), lambda o: Tagging(o, 3)),

@@ -191,8 +191,8 @@ def test_a_harness_runs_what_a_factory_makes():
 @pytest.mark.parametrize(
     ("made", "message"),
     [
-        (lambda _: None, "returned None, which is no operator with process_element"),
-        (lambda _: One, "returned .*One.*, which is no operator"),
+        (lambda _: None, "returned None, which is not an operator with process_element"),
+        (lambda _: One, "returned .*One.*, which is not an operator"),
         (Two, "no operator with process_element"),
     ],
 )

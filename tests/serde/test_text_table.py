@@ -363,7 +363,7 @@ def test_maps_whose_keys_are_no_text_are_refused_when_the_schema_is_made(build: 
 
 
 def test_what_csv_lacks_is_refused_when_the_schema_is_made() -> None:
-    with pytest.raises(ArgumentError, match="has no CSV"):
+    with pytest.raises(ArgumentError, match="CSV cannot hold"):
         CsvRowSerializationSchema(Types.ROW([Types.MAP(Types.INT(), Types.INT())]), CsvForm())
     with pytest.raises(ArgumentError, match="the text of None"):
         CsvRowSerializationSchema(Types.ROW([Types.INT()]), CsvForm(null_literal=","))

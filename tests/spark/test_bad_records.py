@@ -29,8 +29,8 @@ JSON = [
         '{"n": 1, "inside": {"x": {"deep": "z"}}}',
         "field 'inside.x.deep' has the value \"z\", no int",
     ),
-    ('{"name": "y", "n": ', "the record is no JSON (Expecting value"),
-    ("[1, 2]", "the record is no JSON object: [1, 2]"),
+    ('{"name": "y", "n": ', "the record is not JSON (Expecting value"),
+    ("[1, 2]", "the record is not a JSON object: [1, 2]"),
 ]
 CSV = [
     ("y,two", "field 'n' has the value 'two', no bigint"),
@@ -74,6 +74,6 @@ def test_a_job_tells_it_and_leaves_nothing(
     rows.sink_to(FileSink.parquet(tmp_path / "out"))
     with pytest.raises(SourceError) as caught:
         env.execute()
-    assert f"{path.name}, line 3: field 'n': 'two' is no integer" in caught.value.problem
+    assert f"{path.name}, line 3: field 'n': 'two' is not an integer" in caught.value.problem
     assert caught.value.origin is not None
     assert list((tmp_path / "out").glob("*.parquet")) == []

@@ -186,7 +186,7 @@ def test_other_offsets_than_the_written_ones_are_refused(
         (directory / "query" / "commits" / name).unlink(missing_ok=True)
     env = environment("mixed")
     build(env, stream_of(session, data), data, out)
-    with pytest.raises(StateError, match="has the rows of other offsets"):
+    with pytest.raises(StateError, match="has rows of other offsets"):
         env.execute("counted")
     assert written(out) == expected()
 

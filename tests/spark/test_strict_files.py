@@ -71,7 +71,7 @@ def test_lines_of_json_have_the_declared_forms(
     [
         ("json", b'{"n": 1}{"n": 2}', "line 2: Extra data"),
         ("json", b'{"n": 200}', "line 2: field 'n': 200 is out of range"),
-        ("csv", b"0x1", "line 2: field 'n': '0x1' is no integer"),
+        ("csv", b"0x1", "line 2: field 'n': '0x1' is not an integer"),
         ("text", b"\xff", "line 2: the line is not utf-8"),
     ],
 )

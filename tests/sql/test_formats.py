@@ -122,8 +122,8 @@ def test_texts_of_json(kind, text, value):
         ("BOOLEAN", '"yes"', "neither true nor false"),
         ("TIMESTAMP", '"2026-01-31T10:00:00Z"', "has a time zone"),
         ("TIMESTAMP_LTZ", '"2026-01-31 10:00:00"', "has no time zone"),
-        ("ARRAY<INT>", "{}", "is no array"),
-        ("ROW<a INT>", "[]", "is no object"),
+        ("ARRAY<INT>", "{}", "is not an array"),
+        ("ROW<a INT>", "[]", "is not an object"),
     ],
 )
 def test_what_is_no_value_of_json_is_named(kind, text, says):
@@ -219,7 +219,7 @@ def test_changes_of_debezium():
     for message, says in (
         (f'{{"before": null, "after": {after}, "op": "u"}}', "it has no 'before'"),
         ('{"op": "x"}', "its op is 'x'"),
-        ("[]", "it is no object"),
+        ("[]", "it is not an object"),
         ("x", "cannot be read as a change"),
     ):
         with pytest.raises(DecodeError, match=says):

@@ -486,8 +486,9 @@ def test_a_sum_that_is_no_bigint_is_an_error_that_names_the_group(mode: str) -> 
     )
     with pytest.raises(ExpressionError) as refused:
         collect(made, Schedule(batch_sizes=(2,)))
-    assert f"'group by' failed on key ('a',): the sum is {SUM_LIMIT}, which is no LONG" in str(
-        refused.value
+    assert (
+        f"'group by' failed on key ('a',): the sum is {SUM_LIMIT}, which does not fit LONG"
+        in str(refused.value)
     )
 
 

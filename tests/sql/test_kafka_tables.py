@@ -112,7 +112,7 @@ def _of(kind: RowKind, **fields: object) -> Row:
         ),
         (
             table("a INT", format="json", key_format="json", key_fields="b"),
-            "has the key 'b', which is no column",
+            "has the key 'b', which is not a column",
         ),
         (table("a INT", "upsert-kafka", value_format="json", key_format="json"), "has no key"),
         (

@@ -385,7 +385,7 @@ def test_a_renaming_is_stored() -> None:
 @pytest.mark.parametrize(
     ("renamed", "problem"),
     [
-        ({"a": "c"}, "'a' to 'c', which leads to 'c', which is no field"),
+        ({"a": "c"}, "'a' to 'c', which leads to 'c', which is not a field"),
         ({"a": "totl"}, "did you mean 'total'"),
         ({"total": None}, "removes a field that there is"),
         ({"a": "d", "d": "a"}, "leads back to an earlier name"),

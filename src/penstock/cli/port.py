@@ -255,7 +255,7 @@ def _keys(node: ast.Call, line: int) -> Iterator[Remark]:
     for each in node.args[:1]:
         if isinstance(each, ast.Lambda) and isinstance(each.body, (ast.Dict, ast.Set)):
             kind = "dictionary" if isinstance(each.body, ast.Dict) else "set"
-            text = f"key_by: a {kind} is no key, because it can be changed. Use a tuple, or a frozenset."
+            text = f"key_by: a {kind} cannot be a key, because it can be changed. Use a tuple, or a frozenset."
             yield Remark(line, Weight.BY_HAND, text)
 
 
@@ -382,7 +382,7 @@ def ported(name: str, text: str) -> PortedProgram:
         tree = ast.parse(text)
     except SyntaxError as cause:
         raise ArgumentError(
-            f"{name}:{cause.lineno} is no Python that this interpreter reads: {cause.msg}",
+            f"{name}:{cause.lineno} is not Python that this interpreter reads: {cause.msg}",
             hint="Correct the line, or leave the file out.",
         ) from cause
     where = places(tree, text)

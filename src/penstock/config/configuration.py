@@ -470,7 +470,8 @@ def _check_known(key: str, value: str, layer: str) -> None:
         if refused.allows(value):
             return
         raise ConfigError(
-            f"{key}={value!r} (from {layer}) would change results", hint=refused.instead
+            f"{key}={value!r} (from {layer}) is not supported: it would change results",
+            hint=refused.instead,
         )
     if key in _KNOWN_KEYS or key.startswith(tuple(OPEN_PREFIXES)):
         return

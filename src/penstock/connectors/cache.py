@@ -358,7 +358,7 @@ class CacheSource(SplitSource):
     def _filled(self) -> tuple[CacheFile, ...]:
         if self.files is None:
             raise SourceError(
-                "a cached stream is read that no job has computed yet",
+                "no job has computed the cached stream yet",
                 hint="Run the program with execute() or execute_and_collect().",
             )
         return self.files

@@ -120,7 +120,7 @@ class SparkSource(Source):
         if not hasattr(self.dataframe, "mapInArrow"):
             raise ArgumentError.here(
                 f"{self.dataframe!r} is not a Spark DataFrame",
-                hint="Pass what spark.read or spark.readStream returned.",
+                hint="Pass a DataFrame of spark.read or spark.readStream.",
             )
 
     @property
@@ -150,7 +150,7 @@ class SparkSource(Source):
         twice = repeated(names)
         if twice is not None:
             raise ArgumentError.here(
-                f"the DataFrame has two columns called {twice!r}, and a row would have one of them",
+                f"the DataFrame has two columns called {twice!r}, but names of columns must differ",
                 hint="Rename one with toDF, or choose the columns with select.",
             )
         kinds = [spark_field["type"] for spark_field in fields]

@@ -60,8 +60,8 @@ class AggregateExpression:
 
     def _refuse(self, other: object) -> NoReturn:
         raise ArgumentError.here(
-            f"the aggregate {self} was computed with; its result is known behind aggregate only",
-            hint="Give it a name, and write the expression in a select behind: "
+            f"an expression uses the aggregate {self}, whose result exists only after aggregate",
+            hint="Give it a name, and write the expression in a later select: "
             ".aggregate(a=…, b=…).select(c=col.a / col.b).",
         )
 

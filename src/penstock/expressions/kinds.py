@@ -112,7 +112,7 @@ def _kind_of(value: Any) -> TypeInformation | None:
     for python_class, kind in _KINDS.items():
         if isinstance(value, python_class):
             return kind
-    msg = f"{value!r} of class {type(value).__name__} is no value of a column"
+    msg = f"{value!r} of class {type(value).__name__} cannot be the value of a column"
     raise TypingError(msg)
 
 

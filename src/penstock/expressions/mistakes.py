@@ -53,13 +53,13 @@ class Mistaken:
 
     def __bool__(self) -> NoReturn:
         raise ArgumentError.here(
-            f"the expression {self.tree} was tested for truth, which only a record decides",
+            f"the expression {self.tree} was used as a truth value, but its value depends on the record",
             hint="Write & for and, | for or, ~ for not, and between or isin for chains and `in`.",
         )
 
     def __iter__(self) -> NoReturn:
         raise ArgumentError.here(
-            f"the expression {self.tree} was iterated, and it is no sequence",
+            f"the expression {self.tree} cannot be iterated",
             hint="Use get for an element of a list, and field for a field of a row.",
         )
 
@@ -75,8 +75,8 @@ def constant_of(value: Any) -> Literal:
     """Return a constant."""
     if isinstance(value, AggregateExpression):
         raise ArgumentError.here(
-            f"the aggregate {value} was used where each record has a value of its own",
-            hint="Write key_by(…).aggregate(name=…), and compute with its results in a select behind.",
+            f"the aggregate {value} was used as a value of single records",
+            hint="Write key_by(…).aggregate(name=…), and compute with its results in a later select.",
         )
     if callable(value):
         raise ArgumentError.here(

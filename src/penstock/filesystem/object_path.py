@@ -113,7 +113,7 @@ def _check_bucket(text: str, bucket: str, scheme: str, doing: str) -> None:
         raise _has_login(scheme, doing)
     if _BUCKET.fullmatch(bucket) is None:
         raise ArgumentError.here(
-            f"cannot {doing} {text!r}: {bucket!r} is no name of a bucket",
+            f"cannot {doing} {text!r}: {bucket!r} is not the name of a bucket",
             hint=f"Write {scheme}://bucket/directory.",
         )
 

@@ -79,7 +79,7 @@ class BacklogEnd:
         count = len(self.positions or ())
         if count > 1 and count != len(found.ranges):
             raise SourceError(
-                f"the backlog of {source.describe()} ends at {count} positions, and the source has "
+                f"the backlog of {source.describe()} ends at {count} positions, but the source has "
                 f"{len(found.ranges)} splits",
                 hint="Pass one position for all splits, or one for each.",
             )

@@ -62,8 +62,7 @@ class Captured:
         if gone:
             raise SourceError(
                 f"the snapshot of {described} is incomplete: {Path(self.directory, gone[0])} is missing",
-                hint="Bring the file back, or start in a new checkpoint directory, which captures "
-                "what is there.",
+                hint="Restore the file, or start in a new checkpoint directory, with a new snapshot.",
             )
 
 

@@ -456,7 +456,7 @@ class LogSource(PositionedSource):
                 raise SourceError(
                     f"{self._described()} has returned no records of positions [{at}, {end}) of split "
                     f"{split!r} for {waited:.0f} seconds, though its head was behind them",
-                    hint="Find out why the system withholds them, or let read() return a next "
+                    hint="Check why the system returns none, or let read() return a next "
                     "position behind positions that have no record.",
                     origin=CallSite.of_definition(self.read),
                 )

@@ -182,7 +182,7 @@ class SwitchedSource(WrappedLog):
             found = self.factory(switch)
         if not isinstance(found, LogSource):
             raise SourceError(
-                f"the factory of a HybridSource made {found!r}, which is no log",
+                f"the factory of a HybridSource made {found!r}, which is not a log source",
                 hint="Return a KafkaSource or another LogSource.",
                 origin=self.origin,
             )

@@ -91,7 +91,7 @@ class SplitSource(PositionedSource):
             raise SourceError(
                 f"split {split} of {self._described()} has records up to position {found}, "
                 f"and the job has read up to {at}",
-                hint="A head must not fall. Bring the records back, or start in a new checkpoint "
+                hint="A head must not fall. Restore the records, or start in a new checkpoint "
                 "directory.",
                 origin=CallSite.of_definition(self.head),
             )

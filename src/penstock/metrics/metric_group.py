@@ -182,7 +182,7 @@ class MetricRegistry:
             found = self._metrics[name] = make()
         if not isinstance(found, kind):
             raise ArgumentError.here(
-                f"{name!r} is a {type(found).__name__.lower()} already, and a "
+                f"{name!r} is a {type(found).__name__.lower()} already, but a "
                 f"{kind.__name__.lower()} was requested",
                 hint="Give each metric a name of its own, or put it into a group.",
             )
@@ -314,6 +314,6 @@ def _checked(name: str) -> str:
     if isinstance(name, str) and name:
         return name
     raise ArgumentError.here(
-        f"{name!r} is no name of a metric or a group of them",
+        f"{name!r} is not the name of a metric or a group of them",
         hint="Pass a string that is not empty.",
     )

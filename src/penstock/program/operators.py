@@ -51,7 +51,7 @@ RECORD_METHODS: dict[Inputs, str] = {
 def problem_of_inputs(inputs: Any, streams: int) -> str | None:
     """Return what is wrong with the result of `get_inputs`, None if it can be used."""
     if not isinstance(inputs, Sequence) or isinstance(inputs, str | bytes):
-        return f"get_inputs returned {short(inputs)}, which is no list of inputs"
+        return f"get_inputs returned {short(inputs)}, which is not a list of inputs"
     if len(inputs) != streams:
         return f"get_inputs returned {len(inputs)} inputs, but the operator reads {streams} streams"
     for number, found in enumerate(inputs, 1):

@@ -72,7 +72,7 @@ def _arrow(made: Any) -> pa.Table:
         return made.to_arrow()
     if type(made).__module__.partition(".")[0] == "pandas":
         return pa.Table.from_pandas(made, preserve_index=False)
-    msg = f"it returned {type(made).__name__}, which is no batch of columns"
+    msg = f"it returned {type(made).__name__}, which is not a batch of columns"
     raise ValueError(msg)
 
 

@@ -193,6 +193,6 @@ def _is_pair(value: object) -> bool:
 def _check_type(family: str, candidate: object) -> None:
     if not isinstance(candidate, TypeInformation):
         raise ArgumentError(
-            f"{family} got {candidate!r}, which is no type",
+            f"{family} got {candidate!r}, which is not a type",
             hint="Call the factory, e.g. Types.LONG().",
         )

@@ -175,7 +175,7 @@ class InferredTypeInfo(PickledBytesTypeInfo):
         """Check."""
         if not isinstance(self.described, TypeInformation):
             raise ArgumentError(
-                f"an inferred type got {self.described!r}, which is no type",
+                f"an inferred type got {self.described!r}, which is not a type",
                 hint="Call the factory, e.g. Types.LONG().",
             )
 

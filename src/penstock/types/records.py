@@ -166,7 +166,7 @@ def _check_end(name: str, later: Mapping[str, str | None], names: tuple[str, ...
             raise _refusal(_arrows([*path, following]), "leads back to an earlier name", hint)
         path.append(following)
     if path[-1] not in names:
-        reason = f"leads to {path[-1]!r}, which is no field{did_you_mean(path[-1], names)}"
+        reason = f"leads to {path[-1]!r}, which is not a field{did_you_mean(path[-1], names)}"
         hint = f"Use one of {', '.join(names)}, or None for a field that was removed."
         raise _refusal(_arrows(path), reason, hint)
 
@@ -376,7 +376,7 @@ def _checked_types(
     for position, field_type in enumerate(types):
         if not isinstance(field_type, TypeInformation):
             raise ArgumentError(
-                f"field {position} of a {family} type is {field_type!r}, which is no type",
+                f"field {position} of a {family} type is {field_type!r}, which is not a type",
                 hint="Call the factory, e.g. Types.LONG().",
             )
     if not types:

@@ -199,7 +199,7 @@ def test_the_newest_row_of_a_key_is_there_and_deletions_delete(
     assert rows(path) == [("a", 3), ("b", 7)]
     with pytest.raises(SinkError, match="merges by 'key', and a record has a null there"):
         staged(sink, context, (None, 1))
-    with pytest.raises(SinkError, match="appends rows, and got one that retracts"):
+    with pytest.raises(SinkError, match="appends rows, but got one that removes"):
         staged(DeltaSink.append(path), context, row(kinds.DELETE, "a", 1))
 
 

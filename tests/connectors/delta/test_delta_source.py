@@ -276,7 +276,7 @@ def test_a_table_that_was_made_anew_is_not_taken_for_the_old_one(path: Path) -> 
     path.rename(path.with_name("old"))
     for first in range(0, 30, 10):
         add(path, first, first + 10)
-    with pytest.raises(SourceError, match="it was made anew"):
+    with pytest.raises(SourceError, match="it was created again"):
         source.exact_discover({split: head})
 
 

@@ -248,7 +248,7 @@ def test_pieces_are_the_writes_and_as_long_as_they_may_be(
         ({}, "it has 0 fields"),
         ({"a": None}, "it has 0 fields"),
         ({f"f{n}": n for n in range(1_001)}, "it has 1001 fields"),
-        ({"a": [1]}, "is no text, number, boolean or bytes"),
+        ({"a": [1]}, "is not a text, number, boolean or bytes"),
         (Row.of_kind(RowKind.DELETE, a=1), "no form for a row that retracts"),
     ],
 )

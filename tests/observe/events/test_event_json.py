@@ -98,7 +98,7 @@ def test_lines_are_json_whatever_a_gauge_shows() -> None:
     }
 
     def refuse(text: str) -> float:
-        raise AssertionError(f"{text} is no JSON")
+        raise AssertionError(f"{text} is not JSON")
 
     found = json.loads(to_line(MetricsReported(metrics, {})), parse_constant=refuse)
     assert found["metrics"]["map.nan"]["value"] == "nan"

@@ -171,7 +171,7 @@ def test_metrics_of_functions_come_out_with_labels() -> None:
     assert of("operator_distribution_quantile", name="latency", quantile="0.95") == 10
     assert of("operator_subtask_records", subtask="1") == 2
     names = {dict(labels)["name"] for labels in found["penstock.operator_metric"]}
-    assert "mood" not in names, "a gauge that is no number has no series"
+    assert "mood" not in names, "a gauge that is not a number has no series"
     assert (
         found["penstock.run_records"][(("job_name", "visits"), ("pipeline", ""), ("run", "live"))]
         == 10

@@ -142,7 +142,7 @@ DEVIATIONS: dict[str, Deviation] = {
     "TIMESTAMPDIFF of an instant and a TIMESTAMP takes the time of the zone; Flink fails": _matching(
         r"^TIMESTAMPDIFF\(\w+, (tz_\w+, (dt|ts)_|(dt|ts)_\w+, tz_)"
     ),
-    "a text that is no date is NULL in TO_DATE; Flink's is the year 5471": Deviation(
+    "a text that is not a date is NULL in TO_DATE; Flink's is the year 5471": Deviation(
         lambda each, found: each.text == "5471-09-27" and found in {None, "1970-01-01"}
     ),
     "the calendar is the Gregorian one at all times; in TO_DATE and UNIX_TIMESTAMP Flink's is the"

@@ -163,7 +163,7 @@ class FileSystemCheckpointStorage(CheckpointStorage):
         if not isinstance(checkpoint_path, str) or not checkpoint_path.strip():
             raise ArgumentError.here(
                 f"checkpoint_path is {checkpoint_path!r}",
-                hint="Pass the directory in which checkpoints shall be kept.",
+                hint="Pass the directory of the checkpoints, such as '/data/checkpoints'.",
             )
         super().__init__(_without_slash(checkpoint_path))
         self._threshold = -1 if file_state_size_threshold is None else file_state_size_threshold

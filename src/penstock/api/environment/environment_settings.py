@@ -297,7 +297,7 @@ class EnvironmentSettings:
         if not isinstance(restart_strategy, RestartStrategyConfiguration):
             raise ArgumentError.here(
                 f"set_restart_strategy got {restart_strategy!r}",
-                hint="Pass what a method of RestartStrategies returns.",
+                hint="Pass a strategy such as RestartStrategies.fixed_delay_restart(3, 10_000).",
             )
         restart_strategy.store(self._configuration)
         return self

@@ -111,7 +111,7 @@ def record(
             f"add_source takes a SourceFunction, got {function!r}",
             hint=f"Did you forget the parentheses? Pass {function.__name__}() instead."
             if forgotten
-            else "Pass a SourceFunction; what is a Source goes to from_source.",
+            else "Pass a SourceFunction; pass a Source to from_source.",
         )
     context = SourceContext()
     try:

@@ -233,7 +233,7 @@ def _added(rows: Sequence[Any]) -> list[Values]:
     for row in rows:
         if isinstance(row, Row) and row.get_row_kind() is not RowKind.INSERT:
             raise TypeMismatchError(
-                f"top_n got the change {row.get_row_kind()} {row!r:.200}, and its rows replace none",
-                hint="Pass key=…, the columns by which a row replaces another.",
+                f"top_n got the change {row.get_row_kind()} {row!r:.200}, but it has no key by which rows replace each other",
+                hint="Pass key=…, the columns that identify a row.",
             )
     return list(map(_values, rows))

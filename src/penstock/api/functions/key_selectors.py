@@ -62,7 +62,7 @@ def given_columns(columns: Any, operation: str) -> tuple[ColumnExpression, ...]:
             continue
         shown = each.tree if isinstance(each, ColumnExpression) else repr(each)
         raise ArgumentError.here(
-            f"{operation} got {shown}, which is no column",
+            f"{operation} got {shown}, which is not a column",
             hint=f"Write {_written(each)}."
             if isinstance(each, str)
             else "Pass col.name, or a list of such; compute it before, with with_columns.",

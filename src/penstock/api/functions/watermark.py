@@ -147,7 +147,7 @@ class WatermarkStrategy:
         if isinstance(supplier, WatermarkGenerator):
             raise ArgumentError.here(
                 f"for_generator got the generator {supplier!r}, but every split needs its own",
-                hint=f"Pass what makes one: lambda: {type(supplier).__name__}(…).",
+                hint=f"Pass a function that makes one: lambda: {type(supplier).__name__}(…).",
             )
         if not callable(supplier):
             raise ArgumentError.here(
@@ -266,7 +266,7 @@ class WatermarkStrategy:
 def _of_column(column: ColumnExpression) -> ColumnTimestamps:
     if not isinstance(column.tree, Field):
         raise ArgumentError.here(
-            f"the timestamp assigner is {column.tree}, which is no column",
+            f"the timestamp assigner is {column.tree}, which is not a column",
             hint="Compute it before, with with_columns, and assign timestamps to that stream.",
         )
     return ColumnTimestamps(column.tree.name, column.tree.name)

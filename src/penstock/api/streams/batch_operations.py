@@ -215,8 +215,8 @@ class KeyedBatches(StreamBase[T], Generic[T]):
         called: Any = func if method is None else getattr(func, method)
         if is_coroutine(called):
             raise ArgumentError.here(
-                f"{_GROUPS} got the coroutine {name_of(func, _GROUPS)!r}, and calls of a key follow each other",
-                hint="Write def. Call services in map_batches before, and keep state here.",
+                f"{_GROUPS} got the coroutine {name_of(func, _GROUPS)!r}, but the calls of a key run one after the other",
+                hint="Write def instead of async def, and call services in a map_batches before it.",
             )
         batches = batch_spec(self.get_type(), called, output_type, _GROUPS, batch_size)
         batches = replace(batches, is_row_for_row=not any_rows)

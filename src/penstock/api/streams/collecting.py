@@ -80,7 +80,7 @@ def _fill(environment: StreamExecutionEnvironment, node: Node, source: CacheSour
         raise GraphError(
             "a job with a checkpoint directory reads a cached stream; the cache ends with this "
             "program, so the job could not be resumed",
-            hint=f"Unset {CHECKPOINT_DIR.key}, or do without cache().",
+            hint=f"Unset {CHECKPOINT_DIR.key}, or leave cache() out.",
             origin=node.origin,
         )
     settings.set(RUNTIME_MODE, RuntimeExecutionMode.BATCH)

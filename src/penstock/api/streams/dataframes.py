@@ -110,7 +110,7 @@ def _job_because(plan: PhysicalPlan, directory: str | None) -> str | None:
         return "it was given a directory"
     refused = job_because(plan)
     if refused is None and not isinstance(plan.sources[0].parts[0], SparkSource):
-        return f"{plan.sources[0].name!r} is no DataFrame"
+        return f"{plan.sources[0].name!r} is not a DataFrame"
     return refused
 
 

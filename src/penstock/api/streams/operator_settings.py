@@ -110,8 +110,8 @@ class OperatorSettings:
         is_collection = node.source is not None and node.source.kind == "collection"
         if count > 1 and (is_collection or not node.is_parallel):
             raise ArgumentError.here(
-                f"set_parallelism of {node.name!r} got {count}, and it is not parallel",
-                hint="Call rebalance() behind it and set the parallelism of what reads that.",
+                f"set_parallelism of {node.name!r} got {count}, but it always has one subtask",
+                hint="Call rebalance() behind it, and set the parallelism of the next operator.",
             )
         self._graph.change(self._node_id, parallelism=count)
         return self

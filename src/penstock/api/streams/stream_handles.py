@@ -140,8 +140,8 @@ class PairFunction(WrappedJoin, MapFunction[Row, Row]):
         row = call(value[0], value[1])
         if not isinstance(row, Row):
             raise TypeMismatchError(
-                f"the function applied to a join returned {row!r:.200}, which is no Row",
-                hint="Return a Row: it has to carry whether it is inserted or deleted.",
+                f"the function applied to a join returned {row!r:.200}, which is not a Row",
+                hint="Return a Row, whose kind shows whether it is inserted or deleted.",
             )
         kind = value.get_row_kind()
         if row.get_row_kind() is not kind:

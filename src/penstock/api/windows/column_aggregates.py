@@ -47,7 +47,7 @@ def checked_aggregates(
     for name, each in aggregates.items():
         if not isinstance(each, AggregateExpression):
             raise ArgumentError.here(
-                f"aggregate got {name}={each!r}, which is no aggregate",
+                f"aggregate got {name}={each!r}, which is not an aggregate",
                 hint="Call count, sum, mean, min or max of a column or an expression.",
             )
         if name in keys:

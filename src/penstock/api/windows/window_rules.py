@@ -102,7 +102,7 @@ class WindowRules:
             )
         if isinstance(self._assigner, EndOfStreamWindows):
             raise GraphError.here(
-                f"EndOfStreamWindows got the trigger {trigger!r}, but fire at the end only",
+                f"EndOfStreamWindows got the trigger {trigger!r}, but they fire only at the end",
                 hint="Use GlobalWindows.create() with a trigger.",
             )
         if isinstance(self._assigner, MergingWindowAssigner) and not trigger.can_merge():

@@ -33,7 +33,9 @@ def store(text: str) -> Finding:
     try:
         path = object_path(text, "look at")
         if path is None:
-            return fail(_NAME, f"{text} is no path of a store", "Write s3://, gs:// or abfss://.")
+            return fail(
+                _NAME, f"{text} is not a path of a store", "Write s3://, gs:// or abfss://."
+            )
         check_installed(path.scheme, f"the path {path}")
     except PenstockError as error:
         return fail(_NAME, error.problem, error.hint)

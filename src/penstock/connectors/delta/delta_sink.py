@@ -206,9 +206,9 @@ class DeltaCommitter(Committer):
         rules = [] if self._form.keys else unkept_rules(table)
         if rules:
             raise SinkError(
-                f"the Delta table {self._form.directory} has rules that rows which are appended would not be "
-                f"checked by: {'; '.join(rules)}",
-                hint="Use DeltaSink.upsert, whose rows are checked, drop the rules, or append to a table without.",
+                f"the rules of the Delta table {self._form.directory} would not check appended rows: "
+                f"{'; '.join(rules)}",
+                hint="Use DeltaSink.upsert, which checks rows, drop the rules, or append to a table without rules.",
                 origin=self._context.origin,
             )
         if wrong:

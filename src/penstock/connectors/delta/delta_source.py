@@ -231,7 +231,7 @@ class DeltaSource(LogSource):
             raise ArgumentError.here(
                 f"columns got {', '.join(map(repr, names)) or 'no names'}, and {self.describe()} has "
                 f"{', '.join(self.schema.names)}",
-                hint="Name each column once that is to be read.",
+                hint="Name columns of the table, each once.",
             )
         return replace(self, schema=pa.schema([self.schema.field(name) for name in names]))
 
@@ -397,24 +397,24 @@ class DeltaSource(LogSource):
             return facts.version
         if self.last > facts.version:
             raise SourceError(
-                f"{self.describe()} is read up to version {self.last}, and its newest one is {facts.version}",
-                hint="End at a version that is there when the job starts.",
+                f"{self.describe()} ends at version {self.last}, but its newest one is {facts.version}",
+                hint="End at a version that exists when the job starts.",
             )
         return self.last
 
     def _check_there(self, version: int, newest: int) -> None:
         if version > newest:
             raise SourceError(
-                f"{self.describe()} is read from version {version} on, and its newest one is {newest}",
-                hint="Begin at a version that there is.",
+                f"{self.describe()} begins at version {version}, but its newest one is {newest}",
+                hint="Begin at an existing version.",
             )
 
     def _check(self, split: TableSplit, position: int, facts: TableFacts) -> None:
         """Refuse a table of which what is to be read next is gone."""
         if split.table != facts.id:
             raise SourceError(
-                f"{self.describe()} is another table than the one that the job has read: it was made anew",
-                hint="Bring the old one back, or start in a new checkpoint directory.",
+                f"{self.describe()} is not the table that the job has read: it was created again",
+                hint="Restore the earlier table, or start in a new checkpoint directory.",
             )
         version, _ = place_of(position)
         needed = version + 1 if version == split.snapshot else version

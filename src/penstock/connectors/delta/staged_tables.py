@@ -207,7 +207,7 @@ class StagedTableWriter(MountedFiles[Partition, StagedTable]):
             return [values[n] for n in kept], [kinds[n] is RowKind.DELETE for n in kept]
         if not _INSERTS.issuperset(kinds):
             raise SinkError(
-                f"sink {self._context.name!r} appends rows, and got one that retracts: "
+                f"sink {self._context.name!r} appends rows, but got one that removes or replaces another: "
                 f"{next(v for v, kind in zip(values, kinds, strict=True) if kind not in _INSERTS)!r}",
                 hint="Use DeltaSink.upsert with the keys of the stream, or filter such rows out.",
                 origin=self._context.origin,
@@ -218,8 +218,8 @@ class StagedTableWriter(MountedFiles[Partition, StagedTable]):
         for name in self._keys:
             if batch.column(batch.schema.get_field_index(name)).null_count:
                 raise SinkError(
-                    f"sink {self._context.name!r} merges by {name!r}, and a record has a null there, which "
-                    "is equal to nothing",
+                    f"sink {self._context.name!r} merges by {name!r}, but a record has a null there, which "
+                    "equals nothing",
                     hint="Filter such records out, or merge by fields that have values.",
                     origin=self._context.origin,
                 )

@@ -208,7 +208,7 @@ class FileCompaction:
             )
         if self.compactor.delimiter and file_format in _COLUMNS:
             raise ArgumentError.here(
-                f"nothing can stand between the records of {file_format.value} files that are merged",
+                f"no delimiter can separate the records of {file_format.value} files that are merged",
                 hint="Call FileCompactor.concat_file_compactor() without a delimiter.",
             )
 

@@ -110,7 +110,7 @@ def _check_flat_columns(type_info: TypeInformation, origin: CallSite | None) -> 
     nested = [field for field in arrow_schema(type_info) if pa.types.is_nested(field.type)]
     if nested:
         raise GraphError(
-            f"CSV has no form for field {nested[0].name!r} of type {nested[0].type}",
+            f"CSV cannot hold the field {nested[0].name!r} of type {nested[0].type}",
             hint="Write Parquet or JSON, or map the field to a string.",
             origin=origin,
         )

@@ -221,7 +221,7 @@ class FileSource(Source):
         has_times = self.type_info is not None and has_times_of_day(self.type_info)
         if has_times and self.format != "parquet" and self.by_lines is None:
             raise ArgumentError.here(
-                f"{self.describe()} are read by Spark, which reads a SQL_TIME of Parquet only",
+                f"{self.describe()} have a SQL_TIME, which Spark reads only from Parquet",
                 hint="Leave the column out of type_info, or write it as text or as LONG.",
             )
 

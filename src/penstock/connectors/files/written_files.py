@@ -31,7 +31,7 @@ StoredRow = dict[str, Any]
 """Column to value."""
 
 LINE, RECORD = "line", "record"
-"""Column of a file without columns, and of a line of JSON that is no object."""
+"""Column of a file without columns, and of a line of JSON that is not an object."""
 
 _ROWS = 8192
 _NUMBERED = re.compile(r"^(.*)-(\d+)-(\d+)-(\d+)(\.[^.]*)?$")

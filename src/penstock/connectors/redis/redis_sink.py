@@ -121,7 +121,7 @@ def _bytes_of(value: Any) -> bytes:
         return b"true" if value else b"false"
     if isinstance(value, str | int | float):
         return str(value).encode()
-    msg = f"{short(value)} is no text, number, boolean or bytes"
+    msg = f"{short(value)} is not a text, number, boolean or bytes"
     raise TypeError(msg)
 
 

@@ -283,7 +283,7 @@ class RedisSource(LogSource):
             return replace(self, start=position_of(entry_id, self.names[0]))
         except (ValueError, AttributeError, SourceError) as cause:
             raise ArgumentError.here(
-                f"{entry_id!r} is no id of an entry", hint="Pass milliseconds-sequence."
+                f"{entry_id!r} is not the id of an entry", hint="Pass milliseconds-sequence."
             ) from cause
 
     def from_timestamp(self, timestamp_ms: int) -> RedisSource:

@@ -207,7 +207,7 @@ def _bytes_of(message: object) -> bytes:
     if isinstance(message, (bytes, bytearray, memoryview)):
         return bytes(message)
     raise DecodeError(
-        f"{shown(message)} of class {type(message).__name__} is no message",
+        f"{shown(message)} of class {type(message).__name__} is not a message",
         hint="Pass bytes; filter out messages without a value.",
     )
 

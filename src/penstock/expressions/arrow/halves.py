@@ -22,7 +22,7 @@ def joined(_: Call, low: Any, high: Any) -> Any:
     carried, rest = _normal(low, high)
     outside = pc.filter(_exact(low, high), _is_outside(carried))
     if len(outside):
-        msg = f"the sum is {outside[0].as_py()}, which is no LONG"
+        msg = f"the sum is {outside[0].as_py()}, which does not fit LONG"
         raise pa.ArrowInvalid(msg)
     return pc.add(pc.multiply(carried, pa.scalar(1 << BITS, pa.int64())), rest)
 

@@ -298,8 +298,8 @@ class ChainEvaluation:
     def _refused_change(self, values: list[Any]) -> ExpressionError:
         change = next(each for each in values if each.get_row_kind() is not RowKind.INSERT)
         return ExpressionError(
-            f"operator {self._name!r} got the change {change.get_row_kind()} {short(change)}, and aggregates "
-            "rows that are added only",
+            f"operator {self._name!r} got the change {change.get_row_kind()} {short(change)}, but aggregates "
+            "only added rows",
             hint="Aggregate the stream before it became a changelog, or keep the last row per key.",
             origin=self._origin,
         )

@@ -28,7 +28,7 @@ Binary = Callable[[Any, Any], Any]
 
 def overflow(what: str, value: Any, kind: str) -> ExpressionError:
     """Return the error of a value that its type does not have."""
-    return ExpressionError(f"{what} is {value}, which is no {kind}", hint=_HINT)
+    return ExpressionError(f"{what} is {value}, which does not fit {kind}", hint=_HINT)
 
 
 def division_by_zero(what: str) -> ExpressionError:

@@ -52,7 +52,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
         return re.compile(pattern)
     except re.error as wrong:
         raise ExpressionError(
-            f"{pattern!r} is no regular expression: {wrong}", hint="Correct the pattern."
+            f"{pattern!r} is not a regular expression: {wrong}", hint="Correct the pattern."
         ) from wrong
 
 
@@ -193,6 +193,6 @@ def steps_of(path: str) -> tuple[str | int, ...]:
         at = step.end()
     if begin is None or at < len(path):
         raise ExpressionError(
-            f"{path!r} is no path of JSON that is supported", hint="Write it as '$.name[0]'."
+            f"{path!r} is not a supported path of JSON", hint="Write it as '$.name[0]'."
         )
     return tuple(found)

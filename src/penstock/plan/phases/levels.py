@@ -382,7 +382,7 @@ def choose_parallelism(plan: PhysicalPlan) -> PhysicalPlan:
             raise GraphError(
                 f"{node.name!r} has parallelism {node.parallelism}, more than "
                 f"pipeline.max-parallelism, {options.max_parallelism}",
-                hint="Lower the one or raise the other.",
+                hint="Lower the parallelism, or raise pipeline.max-parallelism.",
                 origin=node.origin,
             )
     partitioned = [node for node in plan.graph.nodes if node.kind == PARTITION]

@@ -211,7 +211,7 @@ class InternalBroadcastContext(ProcessContext):
         name = getattr(state_descriptor, "get_name", lambda: state_descriptor)()
         if name not in self._states:
             raise ArgumentError(
-                f"{name!r} is no broadcast state of this stream; it has {list(self._states)}",
+                f"{name!r} is not a broadcast state of this stream; it has {list(self._states)}",
                 hint="Pass its MapStateDescriptor to broadcast(…).",
             )
         return self._state(state_descriptor)

@@ -212,7 +212,7 @@ class OwnOperator(Operator):
         if isinstance(made, type) or not callable(getattr(made, method, None)):
             raise UserFunctionError(
                 f"operator {self.spec.name!r}: {CREATE} of {type(factory).__name__} returned "
-                f"{short(made)}, which is no operator with {method}",
+                f"{short(made)}, which is not an operator with {method}",
                 hint="Return an operator object of the class that the streams need.",
                 origin=self.spec.origin,
             )

@@ -83,11 +83,10 @@ class KindCheck:
         if not stored:
             return True
         raise StateMigrationError(
-            f"operator {self._spec.name!r} has state by keys of kind {_named(stored)}, and its first "
-            f"records have keys of kind {_named(met)}, which never match a stored key",
-            hint="Let the key selector return keys of the old kind; to begin without the state, give the "
-            "operator another uid; if keys of both kinds are meant, set "
-            "execution.state-recovery.ignore-key-kinds.",
+            f"the stored keys of operator {self._spec.name!r} are of kind {_named(stored)}, but its first "
+            f"records have keys of kind {_named(met)}, which match none of them",
+            hint="Let the key selector return keys of the stored kind; to begin without the state, give the "
+            "operator another uid; to use keys of both kinds, set execution.state-recovery.ignore-key-kinds.",
             origin=self._spec.origin,
         )
 

@@ -39,7 +39,7 @@ def no_watermarks(what: str, subject: str, origin: CallSite | None) -> Watermark
     """Return the error about an element about time in a job without time."""
     return WatermarkUnsupportedError(
         f"{what} reached {subject}, but {_WITHOUT}",
-        hint="Turn off what makes watermarks to run without them, or set "
+        hint="Remove watermark strategies, timers and windows of event time, or set "
         "pipeline.force-timestamp-support to true.",
         origin=origin,
     )

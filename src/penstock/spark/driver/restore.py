@@ -194,7 +194,7 @@ def _check_key_groups(plan: PhysicalPlan, savepoint: Savepoint) -> None:
     groups = savepoint.max_parallelism
     if not may_have_key_groups(groups, plan.options.max_parallelism):
         raise SavepointMismatchError(
-            f"the savepoint has {groups} key groups, this job {plan.options.max_parallelism}",
+            f"the savepoint has {groups} key groups, but this job has {plan.options.max_parallelism}",
             hint=key_groups_hint(groups),
         )
 
@@ -243,7 +243,7 @@ def _check_claimed(plan: PhysicalPlan, savepoint: Savepoint) -> None:
     if without:
         raise SavepointMismatchError(
             f"the savepoint has state of {_names(savepoint, without)}, which this program does "
-            f"not have; with state by key it has {', '.join(sorted(takers)) or 'none'}",
+            f"not have; its operators with keyed state are {', '.join(sorted(takers)) or 'none'}",
             hint=_claim(savepoint, without),
         )
     known = source_uids(plan).values()
@@ -252,8 +252,8 @@ def _check_claimed(plan: PhysicalPlan, savepoint: Savepoint) -> None:
         raise SavepointMismatchError(
             f"the savepoint has the position of source {_names(savepoint, gone)}, which this "
             f"program does not have; it has {', '.join(sorted(known))}",
-            hint=f"Give the source its uid or name back, or set {_IGNORE_STATE} to forget where "
-            "it stood.",
+            hint=f"Give the source its earlier uid or name, or set {_IGNORE_STATE} to drop its "
+            "position.",
         )
 
 
@@ -418,15 +418,15 @@ def _cannot_go_on(plan: PhysicalPlan, source: int, record: SourceRecord) -> Save
     offsets = record.position.get("offsets")
     if offsets is None:
         return SavepointMismatchError(
-            f"source {record.uid!r} is a batch DataFrame of which some rows were not read, and "
-            "which rows those are is not known outside of the old checkpoint directory",
+            f"source {record.uid!r} is a batch DataFrame with unread rows, which only the old "
+            "checkpoint directory can identify",
             hint=f"Pass a DataFrame of the rows that are left, and set {_IGNORE_POSITIONS}.",
             origin=described.origin,
         )
     shown = "; ".join("none" if offset is None else offset for offset in offsets)
     return SavepointMismatchError(
-        f"source {record.uid!r} is a stream of your own; only you can make it go on where it "
-        f"was, at Spark's offset {shown}",
+        f"source {record.uid!r} is a streaming DataFrame, which Penstock cannot position; the "
+        f"savepoint is at Spark's offset {shown}",
         hint="Make the DataFrame start there (startingOffsets, for Kafka), and set "
         f"{_IGNORE_POSITIONS}.",
         origin=described.origin,

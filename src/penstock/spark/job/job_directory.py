@@ -406,7 +406,7 @@ class JobDirectory:
         groups, now = _key_groups(known), self.plan.options.max_parallelism
         if not may_have_key_groups(groups, now):
             raise JobMismatchError(
-                f"the state in {self.path} has {groups} key groups, this job {now}",
+                f"the state in {self.path} has {groups} key groups, but this job has {now}",
                 hint=key_groups_hint(groups),
             )
 

@@ -94,8 +94,7 @@ def _live_runs(job: ObservedJob) -> tuple[int, ...]:
     without = job.run_without_savepoint()
     if without is not None:
         raise SavepointError(
-            f"job {job.name!r} is not running and is in its {without}, so it has no savepoint to "
-            "give",
+            f"job {job.name!r} is not running and is in its {without}, so it cannot give a savepoint",
             hint=START,
         )
     runs = job.live_runs_now()
@@ -130,7 +129,7 @@ def request_savepoint(
     ended = job.ended()
     if ended is not None:
         raise SavepointError(
-            f"job {job.name!r} has no savepoint to give: {ended}",
+            f"job {job.name!r} cannot give a savepoint: {ended}",
             hint="Take savepoints of jobs that are running or were interrupted.",
         )
     if not job.has_live_run():

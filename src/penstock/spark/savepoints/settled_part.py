@@ -75,7 +75,7 @@ def heads_of(newest: EpochLogs) -> Iterable[Head]:
 
 def _interrupted(job: ObservedJob, where: str) -> SavepointError:
     return SavepointError(
-        f"job {job.name!r} is not running and was interrupted {where}; only the job itself "
+        f"job {job.name!r} is not running and was interrupted {where}; only a restart of the job "
         "can go on from there",
         hint=START,
     )
@@ -147,7 +147,7 @@ def begun(job: ObservedJob, run: int, layout: str | None = None) -> tuple[RunOut
     pinned = job.record(f"run-{run}.pinned")
     if outline is None or pinned is None:
         raise SavepointError(
-            f"job {job.name!r} is not running and has not begun, so it has no savepoint to give",
+            f"job {job.name!r} is not running and has not begun, so it cannot give a savepoint",
             hint=START,
         )
     return outline, Pinned.from_json(pinned)

@@ -133,14 +133,13 @@ def check_settings(session: SparkSession, configuration: Configuration) -> None:
     if late:
         listed = ", ".join(f"{key}={missing[key]} ({_known(session, key)})" for key in late)
         raise ConfigError(
-            f"the job runs in a session of Spark that is there already, and it is too late for "
-            f"{listed}",
+            f"the job runs in an existing Spark session, which cannot change {listed}",
             hint="Set it where the session is created: in SparkSession.builder.config, or with "
             "--conf of spark-submit. Or let the job create the session.",
         )
     for key, value in sorted(missing.items()):
         _logger.warning(
-            "%s=%s has no effect: the session of Spark is there already (%s); "
+            "%s=%s has no effect in an existing Spark session (%s); "
             "call spark.conf.set in the program",
             key,
             value,

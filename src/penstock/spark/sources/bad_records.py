@@ -95,9 +95,9 @@ def _json_field(
     try:
         whole = json.loads(record)
     except ValueError as cause:
-        return f"the record is no JSON ({cause}): {shortened(record)}"
+        return f"the record is not JSON ({cause}): {shortened(record)}"
     if not isinstance(whole, dict):
-        return f"the record is no JSON object: {shortened(record)}"
+        return f"the record is not a JSON object: {shortened(record)}"
     lost = next(_lost(read, schema, whole), None)
     if lost is None:
         return f"the record does not fit: {shortened(record)}"

@@ -298,7 +298,7 @@ def fixed_schema(
         return _recorded_schema(path)
     if first > 0:
         raise StateError(
-            f"{path} is missing: with which columns the files before were read is not known",
+            f"{path} is missing, so the columns of the earlier files are unknown",
             hint=RESTORE_CHECKPOINTS,
         )
     schema = row_schema(context, source, part, described)

@@ -82,7 +82,7 @@ def check_unchanged(session: SparkSession, source: FileSource, pinned: PinnedFil
             raise HistoryChangedError(
                 f"{uri} was part of {source.describe()} when the job was planned and cannot be "
                 f"read any more: {cause.problem}",
-                hint="Bring the file back, or start the job in a new checkpoint directory.",
+                hint="Restore the file, or start the job in a new checkpoint directory.",
             ) from cause
         if after != before:
             raise HistoryChangedError(

@@ -159,7 +159,7 @@ def _check_names(table: CreateTable, options: TableOptions) -> None:
         for name in columns:
             if name not in physical:
                 raise options.wrong(
-                    f"has {what} of {name!r}, which is no column of its records"
+                    f"has {what} of {name!r}, which is not a column of its records"
                     f"{did_you_mean(name, tuple(physical))}",
                     f"Use some of: {', '.join(physical)}.",
                 )

@@ -73,7 +73,7 @@ class TimeToLive:
         sizes = (self.ttl_ms - 1, self.sweep_size, self.clock_entries)
         if min(sizes) < 0 or self.update is UpdateType.Disabled:
             raise ArgumentError(
-                f"{self!r} is no time-to-live",
+                f"{self!r} is not a time-to-live",
                 hint="Give at least one millisecond, and no negative sizes.",
             )
 

@@ -204,7 +204,7 @@ def _parse(text: str) -> StateSchema:
     try:
         members = json.loads(text)
     except (ValueError, RecursionError) as refused:
-        raise _unreadable(text, "it is no JSON") from refused
+        raise _unreadable(text, "it is not JSON") from refused
     if not isinstance(members, dict) or set(members) - {"form"} != _MEMBERS:
         raise _unreadable(text, f"it has not the members {', '.join(sorted(_MEMBERS))}")
     kind, has_ttl = members["kind"], members["ttl"]

@@ -181,7 +181,7 @@ def instant_payload(value: Instant) -> bytes:
     millis, nanos = divmod(value.seconds * 1_000_000_000 + value.nanos, _NANOS_PER_MILLI)
     if zigzag(millis) >= _MILLIS_LIMIT:
         raise TypeMismatchError(
-            f"{value!r} is too far away to be stored",
+            f"{value!r} is out of the range of stored times",
             hint="Keep it as a number, of type Types.BIG_INT().",
         )
     return _moment(millis, nanos)

@@ -74,7 +74,8 @@ def _of_parts(
     types = kind.field_types if is_record else [getattr(kind, "element_type", kind)]  # type: ignore[attr-defined]
     if not isinstance(kind, (RowTypeInfo, TupleTypeInfo, *LISTS)) or None in map(scalar_of, types):
         raise ArgumentError(
-            f"{kind!r} has no CSV", hint="Map it to a text, or use arrays and rows of simple types."
+            f"CSV cannot hold {kind!r}",
+            hint="Map it to a text, or use arrays and rows of simple types.",
         )
     codecs = [CsvCodec(t, form, rules) for t in types]
     between, null = form.array_delimiter, form.null_literal or ""
@@ -122,7 +123,8 @@ class CsvSyntax:
             if mark is not None and mark != form.escape
         ):
             raise ArgumentError(
-                f"the text of None, {null!r}, has characters of the syntax", hint="Take another."
+                f"the null literal {null!r} has characters that CSV uses",
+                hint="Choose a text without delimiters, quotes and line ends.",
             )
         self._quick = {form.quote, form.escape, "\r", "\n"} - {None}
         self._fields = re.compile(_pattern(form), re.DOTALL)

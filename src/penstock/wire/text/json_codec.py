@@ -185,7 +185,7 @@ def _row_reader(codec: JsonCodec, kind: RowTypeInfo) -> Read:
 
     def convert(value: Any) -> Any:
         if not isinstance(value, dict):
-            raise TextError(f"{described(value)} is no object")
+            raise TextError(f"{described(value)} is not an object")
         if missing_fails and (missing := [name for name in names if name not in value]):
             raise TextError(f"it has no field {missing[0]!r}")
         values, name = [], ""
@@ -208,7 +208,7 @@ def _tuple_reader(codec: JsonCodec, kind: TupleTypeInfo) -> Read:
         if isinstance(value, dict) and set(value) == set(names):
             value = [value[name] for name in names]
         if not isinstance(value, list) or len(value) != len(reads):
-            raise TextError(f"{described(value)} is no array of {len(reads)}")
+            raise TextError(f"{described(value)} is not an array of {len(reads)}")
         return tuple(_element(at, read, v) for at, (read, v) in enumerate(zip(reads, value)))  # noqa: B905
 
     return convert
@@ -228,7 +228,7 @@ def _list_reader(codec: JsonCodec, kind: Any) -> Read:
 
     def convert(value: Any) -> Any:
         if not isinstance(value, list):
-            raise TextError(f"{described(value)} is no array")
+            raise TextError(f"{described(value)} is not an array")
         if not allows_none or None not in value:
             return [_element(at, read, v) for at, v in enumerate(value)]
         return [None if v is None else _element(at, read, v) for at, v in enumerate(value)]
@@ -240,13 +240,14 @@ def _map_reader(codec: JsonCodec, kind: MapTypeInfo) -> Read:
     read_key = reader(kind.key_type, codec.rules)
     if read_key is None:
         raise ArgumentError(
-            f"{kind!r} has no JSON: its keys are no text", hint="Use a basic type as key."
+            f"JSON cannot hold {kind!r}: its keys have no text form",
+            hint="Use a basic type as key.",
         )
     read = codec.nested(kind.value_type).reads
 
     def convert(value: Any) -> Any:
         if not isinstance(value, dict):
-            raise TextError(f"{described(value)} is no object")
+            raise TextError(f"{described(value)} is not an object")
         found, name = {}, ""
         try:
             for name, inside in value.items():

@@ -95,7 +95,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _no_constant(text: str) -> Any:
-    raise TextError(f"{text} is no JSON")
+    raise TextError(f"{text} is not JSON")
 
 
 _ARGUMENTS: dict[str, Any] = {

@@ -131,10 +131,10 @@ def _whole(text: str, rules: TextRules) -> int:
         except ValueError:  # Python reads no more than so many digits
             raise TextError(f"{text[:40]}… has more than {_MOST_DIGITS} digits") from None
     if not rules.as_flink or not _number(text):
-        raise TextError(f"{text!r} is no integer")
+        raise TextError(f"{text!r} is not an integer")
     found = _decimal(text, rules)
     if found.adjusted() > _MOST_DIGITS or found != found.to_integral_value():
-        raise TextError(f"{text!r} is no integer")
+        raise TextError(f"{text!r} is not an integer")
     return int(found)
 
 
@@ -152,13 +152,13 @@ def _ranged(bits: int) -> Read:
 
 def _decimal(text: str, _rules: TextRules) -> Decimal:
     if not _number(text):
-        raise TextError(f"{text!r} is no number")
+        raise TextError(f"{text!r} is not a number")
     try:
         found = Decimal(text)
     except InvalidOperation:
-        raise TextError(f"{text!r} is no number that a Decimal has") from None
+        raise TextError(f"{text!r} is not a number that a Decimal can hold") from None
     if not found.is_finite():
-        raise TextError(f"{text!r} is no number that a Decimal has")
+        raise TextError(f"{text!r} is not a number that a Decimal can hold")
     return found
 
 
@@ -167,7 +167,7 @@ def _double(text: str, _rules: TextRules) -> float:
     if special is not None:
         return special
     if not _number(text):
-        raise TextError(f"{text!r} is no number")
+        raise TextError(f"{text!r} is not a number")
     found = float(text)
     if math.isinf(found):
         raise TextError(f"{text} is out of range for 64 bits")
@@ -232,7 +232,7 @@ def _bytes(text: str, _rules: TextRules) -> bytes:
     try:
         return base64.b64decode(text.encode("ascii", "replace"), validate=True)
     except binascii.Error as cause:
-        raise TextError(f"{text!r} is no base64: {cause}") from None
+        raise TextError(f"{text!r} is not base64: {cause}") from None
 
 
 def _write_bytes(value: bytes) -> str:
@@ -261,23 +261,23 @@ def read_date(text: str) -> dt.date:
     """Return the day."""
     found = _date(text)
     if found is None:
-        raise TextError(f"{text!r} is no date, such as 2026-01-31")
+        raise TextError(f"{text!r} is not a date, such as 2026-01-31")
     try:
         return dt.date(*map(int, found.groups()))
     except ValueError as cause:
-        raise TextError(f"{text!r} is no date: {cause}") from None
+        raise TextError(f"{text!r} is not a date: {cause}") from None
 
 
 def read_time(text: str) -> dt.time:
     """Return the time of day."""
     found = _time(text)
     if found is None:
-        raise TextError(f"{text!r} is no time of day, such as 10:20:30.5")
+        raise TextError(f"{text!r} is not a time of day, such as 10:20:30.5")
     hour, minute, second, fraction = found.groups()
     try:
         return dt.time(int(hour), int(minute), int(second or 0), _micros(text, fraction))
     except ValueError as cause:
-        raise TextError(f"{text!r} is no time of day: {cause}") from None
+        raise TextError(f"{text!r} is not a time of day: {cause}") from None
 
 
 def read_timestamp(text: str) -> dt.datetime:
@@ -305,14 +305,14 @@ def _parts(text: str) -> tuple[dt.datetime, int, str | None]:
     """Return whole seconds, nanoseconds and the zone of a text."""
     found = _moment(text)
     if found is None:
-        raise TextError(f"{text!r} is no timestamp, such as 2026-01-31T10:20:30.5")
+        raise TextError(f"{text!r} is not a timestamp, such as 2026-01-31T10:20:30.5")
     year, month, day, hour, minute, second, fraction, zone = found.groups()
     try:
         moment = dt.datetime(  # noqa: DTZ001 - its zone is in the text, or in the rules
             int(year), int(month), int(day), int(hour or 0), int(minute or 0), int(second or 0)
         )
     except ValueError as cause:
-        raise TextError(f"{text!r} is no timestamp: {cause}") from None
+        raise TextError(f"{text!r} is not a timestamp: {cause}") from None
     return moment, int((fraction or "").ljust(_NANOS, "0")), zone
 
 

@@ -96,7 +96,7 @@ class Objects:
 
 
 def objects_like(line: bytes, kinds: Mapping[str, pa.DataType]) -> Objects | None:
-    """Return the form of the objects that are like one; None if it is no object whose form has a pattern."""
+    """Return the form of the objects that are like one; None if it is not an object whose form has a pattern."""
     try:
         pairs = json.loads(line, object_pairs_hook=tuple)
     except (ValueError, RecursionError):

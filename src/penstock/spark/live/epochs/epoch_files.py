@@ -132,8 +132,8 @@ class EpochFiles:
         now = listed_now(self._reads.session, name)
         if now is None:
             raise SourceError(
-                f"{name} is gone: an epoch of {source.name!r} was planned with it, and it was not read",
-                hint="Bring the file back and start the same command again.",
+                f"{name} is gone before a planned epoch of {source.name!r} has read it",
+                hint="Restore the file and start the same command again.",
                 origin=source.origin,
             )
         after, before = (now[2], now[0]), (file.size, file.time_ms)

@@ -147,7 +147,7 @@ class EpochAttempts:
 def _lost_too_often() -> JobFailedError:
     return JobFailedError(
         f"Spark lost output of a stage {MOST_IN_A_ROW + 1} times in a row",
-        hint="Look into Spark's log why executors are lost, with --verbose.",
+        hint="Run again with --verbose, and look for lost executors in Spark's log.",
     )
 
 

@@ -300,6 +300,6 @@ def _check_same(target: Path, offsets: bytes) -> None:
     """Refuse a micro-batch that has other offsets than the written one of its number."""
     if (target / _OFFSETS).read_bytes() != offsets:
         raise StateError(
-            f"{target} has the rows of other offsets than the checkpoint of its query",
+            f"{target} has rows of other offsets than the checkpoint of its query",
             hint=RESTORE_CHECKPOINTS,
         )

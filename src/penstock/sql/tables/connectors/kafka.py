@@ -192,7 +192,7 @@ def _formats(
             )
     for name in key_names:
         if name not in names:
-            raise options.wrong(f"has the key {name!r}, which is no column", "Name columns.")
+            raise options.wrong(f"has the key {name!r}, which is not a column", "Name columns.")
     has_all = options.value(INCLUDE) == "ALL"
     values = tuple(name for name in names if has_all or name not in key_names)
     key = None if key_name is None else _keyed(table, columns, key_name, "key", key_names)

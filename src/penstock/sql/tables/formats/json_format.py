@@ -59,7 +59,7 @@ class JsonDecoder:
     def values(self, found: Any) -> list[Any]:
         """Return the values of a parsed object."""
         if not isinstance(found, dict):
-            raise TextError("it is no object")
+            raise TextError("it is not an object")
         return [self._value(name, read, found) for name, read in self._readers]
 
     def _value(self, name: str, read: Callable[[Any], Any], found: dict[str, Any]) -> Any:
@@ -154,7 +154,7 @@ class DebeziumDecoder:
         if isinstance(found, dict) and "payload" in found:
             found = found["payload"]
         if not isinstance(found, dict):
-            raise TextError("it is no object")
+            raise TextError("it is not an object")
         sides = _SIDES.get(str(found.get("op")))
         if sides is None:
             raise TextError(f"its op is {found.get('op')!r}, none of {', '.join(_SIDES)}")
