@@ -54,9 +54,9 @@ def _ranges() -> list[Text]:
         low, high = -(2 ** (n - 1)), 2 ** (n - 1) - 1
         found += [Text(make(), str(low), low), Text(make(), str(high), high)]
         found += [Text(make(), str(v), Refused("out of range")) for v in (low - 1, high + 1)]
-        found += [Text(make(), "1.5", Refused("no integer"))]
-        found += [Text(make(), "1.0", Refused("no integer"), 1)]
-        found += [Text(make(), "1e2", Refused("no integer"), 100)]
+        found += [Text(make(), "1.5", Refused("not an integer"))]
+        found += [Text(make(), "1.0", Refused("not an integer"), 1)]
+        found += [Text(make(), "1e2", Refused("not an integer"), 100)]
     return found
 
 
@@ -74,10 +74,10 @@ JSON = [
     Text(Types.BIG_INT(), "1" + "0" * 60, 10**60, Refused("no DECIMAL")),
     Text(Types.BIG_DEC(), "799.929496989092949698", Decimal("799.929496989092949698")),
     Text(Types.BIG_DEC(), '"1.50"', Decimal("1.50")),
-    Text(Types.BIG_DEC(), '"1,5"', Refused("no number")),
-    Text(Types.BIG_DEC(), '" 1"', Refused("no number"), Decimal(1)),
-    Text(Types.BIG_DEC(), '"NaN"', Refused("no number")),
-    Text(Types.BIG_DEC(), '"1_0"', Refused("no number")),
+    Text(Types.BIG_DEC(), '"1,5"', Refused("not a number")),
+    Text(Types.BIG_DEC(), '" 1"', Refused("not a number"), Decimal(1)),
+    Text(Types.BIG_DEC(), '"NaN"', Refused("not a number")),
+    Text(Types.BIG_DEC(), '"1_0"', Refused("not a number")),
     Text(Types.DOUBLE(), "0.1", 0.1),
     Text(Types.DOUBLE(), "-0.0", -0.0),
     Text(Types.DOUBLE(), "5e-324", 5e-324),
@@ -108,22 +108,22 @@ JSON = [
     Text(BYTES, '"AQI"', Refused("base64")),
     Text(BYTES, "[1, 2]", Refused("is not a string")),
     Text(Types.SQL_DATE(), '"2026-01-31"', dt.date(2026, 1, 31)),
-    Text(Types.SQL_DATE(), '"20260131"', Refused("no date")),
-    Text(Types.SQL_DATE(), '"2026-W05-6"', Refused("no date")),
-    Text(Types.SQL_DATE(), '"2026-02-30"', Refused("no date")),
+    Text(Types.SQL_DATE(), '"20260131"', Refused("not a date")),
+    Text(Types.SQL_DATE(), '"2026-W05-6"', Refused("not a date")),
+    Text(Types.SQL_DATE(), '"2026-02-30"', Refused("not a date")),
     Text(Types.SQL_DATE(), "20260131", Refused("is not a string")),
     Text(Types.SQL_TIME(), '"10:20:30.5"', dt.time(10, 20, 30, 500_000)),
-    Text(Types.SQL_TIME(), '"1020"', Refused("no time of day")),
-    Text(Types.SQL_TIME(), '"24:00:00"', Refused("no time of day")),
-    Text(Types.SQL_TIME(), '"10:20:30Z"', Refused("no time of day")),
+    Text(Types.SQL_TIME(), '"1020"', Refused("not a time of day")),
+    Text(Types.SQL_TIME(), '"24:00:00"', Refused("not a time of day")),
+    Text(Types.SQL_TIME(), '"10:20:30Z"', Refused("not a time of day")),
     Text(Types.SQL_TIMESTAMP(), '"2026-01-31T12:00:00"', _NOON),
     Text(Types.SQL_TIMESTAMP(), '"2026-01-31 12:00:00.000"', _NOON),
     Text(Types.SQL_TIMESTAMP(), '"2026-01-31T12:00:00Z"', Refused("has a time zone")),
     Text(Types.SQL_TIMESTAMP(), "1712051512345", Refused("is not a string")),
-    Text(Types.SQL_TIMESTAMP(), '"1712051512345"', Refused("no timestamp")),
-    Text(Types.SQL_TIMESTAMP(), '"10:00"', Refused("no timestamp")),
+    Text(Types.SQL_TIMESTAMP(), '"1712051512345"', Refused("not a timestamp")),
+    Text(Types.SQL_TIMESTAMP(), '"10:00"', Refused("not a timestamp")),
     Text(Types.SQL_TIMESTAMP(), '"2026-01-31T12:00:00.0000001"', Refused("nanoseconds")),
-    Text(Types.TIMESTAMP_LTZ(), '"10:00"', Refused("no timestamp")),
+    Text(Types.TIMESTAMP_LTZ(), '"10:00"', Refused("not a timestamp")),
     Text(Types.TIMESTAMP_LTZ(), '"2026-01-31T12:00:00Z"', _NOON.replace(tzinfo=UTC)),
     Text(Types.TIMESTAMP_LTZ(), '"2026-01-31 14:00:00+0200"', _NOON.replace(tzinfo=UTC)),
     Text(
@@ -136,7 +136,7 @@ JSON = [
     Text(Types.TIMESTAMP_LTZ(), '"0001-01-01T00:00:00+01:00"', Refused("before the year 1")),
     Text(Types.INSTANT(), '"2026-01-31T12:00:00.123456789Z"', Instant(_SECONDS, 123_456_789)),
     Text(Types.INSTANT(), '"2026-01-31T12:00:00"', Instant(_SECONDS, 0)),
-    Text(Types.INSTANT(), '"10:00"', Refused("no timestamp")),
+    Text(Types.INSTANT(), '"10:00"', Refused("not a timestamp")),
     Text(Types.INSTANT(), "1712051512345", Refused("is not a string")),
     Text(Types.LIST(Types.STRING()), '["red", null]', ["red", None]),
     Text(Types.LIST(Types.STRING()), '"red"', Refused("is not an array")),
@@ -171,17 +171,17 @@ NOT_JSON = [
 CSV = [
     *(each for each in _ranges()),
     Text(Types.INT(), "+5", 5),
-    Text(Types.INT(), "1_000", Refused("no integer")),
-    Text(Types.INT(), " 5", Refused("no integer"), 5),
-    Text(Types.INT(), "\u0665", Refused("no integer")),
+    Text(Types.INT(), "1_000", Refused("not an integer")),
+    Text(Types.INT(), " 5", Refused("not an integer"), 5),
+    Text(Types.INT(), "\u0665", Refused("not an integer")),
     Text(Types.INT(), "", None),
-    Text(Types.INT(), '""', Refused("no integer")),
-    Text(Types.BIG_DEC(), '"1,5"', Refused("no number")),
+    Text(Types.INT(), '""', Refused("not an integer")),
+    Text(Types.BIG_DEC(), '"1,5"', Refused("not a number")),
     Text(Types.BIG_DEC(), "0.1234567890123456789", Decimal("0.1234567890123456789"), ...),
     Text(Types.DOUBLE(), "NaN", math.nan),
     Text(Types.DOUBLE(), "-Inf", -math.inf),
-    Text(Types.DOUBLE(), "3D", Refused("no number")),
-    Text(Types.DOUBLE(), "0x1p3", Refused("no number")),
+    Text(Types.DOUBLE(), "3D", Refused("not a number")),
+    Text(Types.DOUBLE(), "0x1p3", Refused("not a number")),
     Text(Types.DOUBLE(), "1e400", Refused("out of range")),
     Text(Types.BOOLEAN(), "TRUE", True),
     Text(Types.BOOLEAN(), "yes", Refused("neither true nor false")),
@@ -195,12 +195,12 @@ CSV = [
     Text(Types.STRING(), "x" * 200_000, "x" * 200_000),
     Text(BYTES, "YWJj", b"abc"),
     Text(BYTES, "!!!!", Refused("base64")),
-    Text(Types.SQL_DATE(), "20260131", Refused("no date")),
-    Text(Types.SQL_TIMESTAMP(), "1712051512345", Refused("no timestamp")),
-    Text(Types.TIMESTAMP_LTZ(), "10:00", Refused("no timestamp")),
+    Text(Types.SQL_DATE(), "20260131", Refused("not a date")),
+    Text(Types.SQL_TIMESTAMP(), "1712051512345", Refused("not a timestamp")),
+    Text(Types.TIMESTAMP_LTZ(), "10:00", Refused("not a timestamp")),
     Text(Types.INSTANT(), "2026-01-31 12:00:00.5Z", Instant(_SECONDS, 500_000_000)),
     Text(Types.LIST(Types.INT()), "1;;2", [1, None, 2]),
-    Text(Types.LIST(Types.INT()), "1;x", Refused("no integer")),
+    Text(Types.LIST(Types.INT()), "1;x", Refused("not an integer")),
     Text(Types.LIST(Types.INT()), '""', []),
 ]
 """Texts of a field of CSV, with the default syntax."""

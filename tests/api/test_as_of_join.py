@@ -205,7 +205,7 @@ def mistakes() -> dict[str, tuple[dict[str, Any], type[PenstockError], str]]:
         "direction": ({"by": col.k, "direction": "sideways"}, ArgumentError, "sideways"),
         "tolerance": ({"by": col.k, "tolerance": -1}, ArgumentError, "-1"),
         "typo": ({"by": col.key}, UnknownFieldError, "'key'"),
-        "expression": ({"by": col.at + 1}, ArgumentError, "no column"),
+        "expression": ({"by": col.at + 1}, ArgumentError, "not a column"),
         "one side": ({"by": col.amount}, UnknownFieldError, "amount"),
     }
 

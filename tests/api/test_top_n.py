@@ -257,7 +257,7 @@ def mistakes() -> dict[str, tuple[dict[str, Any], type[PenstockError], str]]:
     return {
         "no rows": ({"n": 0, "by": col.x}, ArgumentError, "n=0"),
         "typo": ({"n": 1, "by": col.xx}, UnknownFieldError, "'xx'"),
-        "expression": ({"n": 1, "by": col.x + 1}, ArgumentError, "no column"),
+        "expression": ({"n": 1, "by": col.x + 1}, ArgumentError, "not a column"),
         "no columns": ({"n": 1, "by": ()}, ArgumentError, "no columns"),
         "directions": ({"n": 1, "by": col.x, "descending": (True, False)}, ArgumentError, "1 col"),
         "float": ({"n": 1, "by": col.x, "key": col.x}, ArgumentError, "a float"),

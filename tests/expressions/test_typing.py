@@ -166,7 +166,7 @@ def test_a_typo_names_the_column_that_is_near_and_the_line(stream: Any) -> None:
         (lambda s: s.with_columns(x=None), ArgumentError, "no type"),
         (lambda s: s.key_by(col.carier), UnknownFieldError, "carrier"),
         (lambda s: s.key_by(col.n + 1), ArgumentError, "with_columns"),
-        (lambda s: s.key_by(col.n, "carrier"), ArgumentError, "no column"),
+        (lambda s: s.key_by(col.n, "carrier"), ArgumentError, "not a column"),
         (lambda s: s.map(lambda r: r).where(col.n > 1), ArgumentError, "has no columns"),
         (lambda _: list(col.n), ArgumentError, "no sequence"),
         (lambda s: s.where(col.n == None), ArgumentError, "is_null()"),  # noqa: E711 - as beginners do

@@ -324,7 +324,7 @@ def test_a_column_is_the_timestamp(kind: Any, value: Any) -> None:
     [
         (Types.STRING(), col.f0, ArgumentError, "String"),
         (Types.INT(), col.f1, UnknownFieldError, "f1"),
-        (Types.INT(), col.f0 + 1, ArgumentError, "no column"),
+        (Types.INT(), col.f0 + 1, ArgumentError, "not a column"),
     ],
     ids=["text", "typo", "expression"],
 )

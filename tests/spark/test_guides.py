@@ -188,5 +188,6 @@ def test_a_feature_store_from_end_to_end(tmp_path: Path) -> None:
     put(tmp_path, "show.py", STORE["show.py"].replace("features.db", "features-2.db"))
     job = penstock("run", "online.py", cwd=tmp_path)
     # The late event is history now, so that the features of ann are zero two hours later.
-    table_becomes("ann 1767398400000 0 0 0\nbob 1767430800000 1 1 1\n", job, tmp_path)
+    ann = STORE["after the upgrade"].splitlines(True)[0]
+    table_becomes(f"{ann}bob 1767430800000 1 1 1\n", job, tmp_path)
     stop(job)
