@@ -128,7 +128,7 @@ def test_what_is_not_parallel_gets_no_parallelism(env, stream):
     chosen = stream(env)
     assert chosen.set_parallelism(1) is chosen
     assert chosen.force_non_parallel() is chosen
-    with pytest.raises(ArgumentError, match="not parallel") as caught:
+    with pytest.raises(ArgumentError, match="always has one subtask") as caught:
         chosen.set_parallelism(2)
     assert caught.value.origin is not None
     assert caught.value.origin.filename == __file__

@@ -431,8 +431,8 @@ def mistakes() -> dict[str, tuple[Any, type[PenstockError], str]]:
 
     return {
         "none": (of(col.k), ArgumentError, "no aggregates"),
-        "no aggregate": (of(col.k, x=col.x), ArgumentError, "is no aggregate"),
-        "constant": (of(col.k, x=3), ArgumentError, "is no aggregate"),
+        "no aggregate": (of(col.k, x=col.x), ArgumentError, "is not an aggregate"),
+        "constant": (of(col.k, x=3), ArgumentError, "is not an aggregate"),
         "key": (of(col.k, k=col.x.sum()), ArgumentError, "column of the key"),
         "function": (of(lambda row: row.k * 2, n=col.count()), ArgumentError, "no column"),
         "typo": (of(col.k, n=col.y.sum()), UnknownFieldError, "'y'"),

@@ -119,7 +119,7 @@ def test_types(expression: ColumnExpression, expected: TypeInformation) -> None:
         (col.n.isin([None]), "is_null"),
         (col.d.isin([float("nan")]), "is_nan"),
         (col.n + 2**70, "64 bits"),
-        (col.n + object(), "no value of a column"),
+        (col.n + object(), "cannot be the value of a column"),
         (lit(None), "no type"),
         (lit(None) + None, "lit(None, type)"),
         (col.d.cast(Types.STRING()), "cannot be cast"),
@@ -168,14 +168,14 @@ def test_a_typo_names_the_column_that_is_near_and_the_line(stream: Any) -> None:
         (lambda s: s.key_by(col.n + 1), ArgumentError, "with_columns"),
         (lambda s: s.key_by(col.n, "carrier"), ArgumentError, "not a column"),
         (lambda s: s.map(lambda r: r).where(col.n > 1), ArgumentError, "has no columns"),
-        (lambda _: list(col.n), ArgumentError, "no sequence"),
+        (lambda _: list(col.n), ArgumentError, "cannot be iterated"),
         (lambda s: s.where(col.n == None), ArgumentError, "is_null()"),  # noqa: E711 - as beginners do
         (lambda s: s.where(col.n != None), ArgumentError, "is_not_null()"),  # noqa: E711
         (lambda s: s.where(lambda row: row.n > 1), ArgumentError, "call filter"),
-        (lambda s: s.where(col.n.sum() > 1), ArgumentError, "in a select behind"),
-        (lambda s: s.select(x=col.n.sum()), ArgumentError, "in a select behind"),
-        (lambda _: col.n.sum() / col.n.count(), ArgumentError, "in a select behind"),
-        (lambda _: 1 - col.n.mean(), ArgumentError, "in a select behind"),
+        (lambda s: s.where(col.n.sum() > 1), ArgumentError, "in a later select"),
+        (lambda s: s.select(x=col.n.sum()), ArgumentError, "in a later select"),
+        (lambda _: col.n.sum() / col.n.count(), ArgumentError, "in a later select"),
+        (lambda _: 1 - col.n.mean(), ArgumentError, "in a later select"),
         (lambda _: col[cast("str", 3)], ArgumentError, "name of a column"),
     ],
 )

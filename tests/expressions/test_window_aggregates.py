@@ -265,7 +265,7 @@ def mistakes() -> dict[str, tuple[Any, str]]:
     return {
         "none": (lambda s: keyed(s).aggregate(col.window_start), "no aggregates"),
         "no bound": (lambda s: keyed(s).aggregate(col.x, n=col.count()), "without a name"),
-        "column": (lambda s: keyed(s).aggregate(n=col.x), "is no aggregate"),
+        "column": (lambda s: keyed(s).aggregate(n=col.x), "is not an aggregate"),
         "key": (lambda s: keyed(s).aggregate(k=col.window_end, n=col.count()), "column of the key"),
         "count": (
             lambda s: s.key_by(col.k).count_window(2).aggregate(col.window_end, n=col.count()),

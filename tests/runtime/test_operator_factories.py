@@ -193,7 +193,7 @@ def test_a_harness_runs_what_a_factory_makes():
     [
         (lambda _: None, "returned None, which is not an operator with process_element"),
         (lambda _: One, "returned .*One.*, which is not an operator"),
-        (Two, "no operator with process_element"),
+        (Two, "not an operator with process_element"),
     ],
 )
 def test_what_is_no_operator_for_the_streams_is_refused(mode, made, message):

@@ -197,7 +197,7 @@ def test_the_newest_row_of_a_key_is_there_and_deletions_delete(
     committer.commit("3", staged(sink, context, row(kinds.DELETE, "nobody", 1)))
     committer.commit("4", staged(sink, context, ("b", 7)))
     assert rows(path) == [("a", 3), ("b", 7)]
-    with pytest.raises(SinkError, match="merges by 'key', and a record has a null there"):
+    with pytest.raises(SinkError, match="merges by 'key', but a record has a null there"):
         staged(sink, context, (None, 1))
     with pytest.raises(SinkError, match="appends rows, but got one that removes"):
         staged(DeltaSink.append(path), context, row(kinds.DELETE, "a", 1))
