@@ -273,10 +273,10 @@ def _fitted(relation: Relation, columns: Sequence[SqlColumn], statement: Insert)
     )
 
 
-def _is_assignable(given: SqlType, wanted: SqlType) -> bool:
-    if given == wanted or common_type(given, wanted) == wanted:
+def _is_assignable(given: SqlType, column_type: SqlType) -> bool:
+    if given == column_type or common_type(given, column_type) == column_type:
         return True
-    return given.name == wanted.name == "DECIMAL"
+    return given.name == column_type.name == "DECIMAL"
 
 
 def _no_insertion(statement: Insert, problem: str, hint: str) -> SqlError:

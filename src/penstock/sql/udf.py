@@ -299,8 +299,8 @@ def _type(given: ResultType | None, what: str) -> SqlType:
 def _is_deterministic(function: Any, given: bool | None) -> bool:  # noqa: FBT001 - a value
     if given is not None:
         return given
-    asked = getattr(function, "is_deterministic", None)
-    return True if asked is None else bool(asked())
+    is_deterministic = getattr(function, "is_deterministic", None)
+    return True if is_deterministic is None else bool(is_deterministic())
 
 
 class _Opened:

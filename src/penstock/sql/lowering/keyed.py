@@ -40,10 +40,10 @@ def changes_of(rows: Any, function: Any, made: tuple[SqlColumn, ...], name: str)
 
 def lower_union(lowering: Any, relation: Union) -> Rows:
     """Return the stream of a union."""
-    wanted = row_type(relation.columns)
+    declared = row_type(relation.columns)
     parts: list[Rows] = [lowering.stream(_renamed(each, relation)) for each in relation.parts]
     first, *others = parts
-    assert all(each.get_type() == wanted for each in parts), "the binder has made the types equal"
+    assert all(each.get_type() == declared for each in parts), "the binder has made the types equal"
     return first.union(*others) if others else first
 
 

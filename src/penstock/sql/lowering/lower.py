@@ -249,9 +249,9 @@ LOWER: Mapping[type[Relation], Callable[[Lowering, Any], Rows]] = {
 
 def runs_as_batch(environment: Any, relations: Sequence[Relation]) -> bool:
     """Return whether the job of some relations emits final rows: the mode is BATCH, or AUTOMATIC and all tables end."""
-    asked = environment.get_configuration().get(RUNTIME_MODE)
-    if asked is not RuntimeExecutionMode.AUTOMATIC:
-        return asked is RuntimeExecutionMode.BATCH
+    mode = environment.get_configuration().get(RUNTIME_MODE)
+    if mode is not RuntimeExecutionMode.AUTOMATIC:
+        return mode is RuntimeExecutionMode.BATCH
     graph = environment.graph
     with graph.draft():
         lowering = Lowering(environment)

@@ -86,9 +86,9 @@ def bind_is(binder: Binder, node: exp.Expr) -> Expression:
         return types.folded(Call("is_null", (binder.scalar(node.this),), kind=BOOLEAN))
     if isinstance(other, exp.Boolean):
         value = binder.condition(node.this, "the operand of IS")
-        wanted = value if other.this else negated(value)
+        tested = value if other.this else negated(value)
         no = Literal(False, BOOLEAN)  # noqa: FBT003 - a value
-        return types.folded(Call("coalesce", (wanted, no), kind=BOOLEAN))
+        return types.folded(Call("coalesce", (tested, no), kind=BOOLEAN))
     if other.name.upper() == "UNKNOWN":
         value = binder.condition(node.this, "the operand of IS")
         return types.folded(Call("is_null", (value,), kind=BOOLEAN))

@@ -31,22 +31,22 @@ from penstock.types.sql_types import (
 _FROM_TEXT = frozenset({"DATE", "TIME", *TIMESTAMPS})
 
 
-def converted(scalar: Expression, wanted: SqlType) -> Expression:
+def converted(scalar: Expression, kind: SqlType) -> Expression:
     """Return an expression with another type; the types have been checked."""
-    if scalar.type == wanted:
+    if scalar.type == kind:
         return scalar
     if isinstance(scalar, Literal):
         if scalar.value is None:
-            return Literal(None, wanted)
-        made = cast(scalar.type, wanted, *zone_parameters(scalar.type, wanted))
+            return Literal(None, kind)
+        made = cast(scalar.type, kind, *zone_parameters(scalar.type, kind))
         if made is not None:
-            return Literal(made(scalar.value), wanted)
-    return cast_call("sql_cast", scalar, wanted)
+            return Literal(made(scalar.value), kind)
+    return cast_call("sql_cast", scalar, kind)
 
 
-def cast_call(name: str, scalar: Expression, wanted: SqlType) -> Expression:
+def cast_call(name: str, scalar: Expression, kind: SqlType) -> Expression:
     """Return the call of `sql_cast` or `try_cast`, in the zone of the session."""
-    return folded(Call(name, (scalar,), zone_parameters(scalar.type, wanted), wanted))
+    return folded(Call(name, (scalar,), zone_parameters(scalar.type, kind), kind))
 
 
 def in_local_time(scalar: Expression) -> Expression:

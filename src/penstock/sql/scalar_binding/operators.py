@@ -103,22 +103,22 @@ _MICROSECONDS = 6
 def _cut(value: Expression, required: exp.DataType) -> Expression:
     """Return a value with the length or precision of a CAST."""
     kind = required.this
-    asked = [int(each.name) for each in required.expressions if each.name.isdigit()]
+    lengths = [int(each.name) for each in required.expressions if each.name.isdigit()]
     if kind == exp.DType.CHAR:
         # A CHAR has one letter by default, and blanks up to its length.
-        length = Literal((asked or [1])[0], INT)
+        length = Literal((lengths or [1])[0], INT)
         return call_named("RPAD", [value, length, Literal(" ", STRING)], required)
     if value.type == TIME:
-        asked = asked or [0]
-    if not asked or required.this == exp.DType.DECIMAL:
+        lengths = lengths or [0]
+    if not lengths or required.this == exp.DType.DECIMAL:
         return value
     if value.type == STRING:
-        return call_named("LEFT", [value, Literal(asked[0], INT)], required)
+        return call_named("LEFT", [value, Literal(lengths[0], INT)], required)
     if value.type.name in {"TIME", *TIMESTAMPS}:
-        if asked[0] >= _MICROSECONDS:
+        if lengths[0] >= _MICROSECONDS:
             return value
-        if asked[0] in _PRECISIONS:
-            unit = _PRECISIONS[asked[0]]
+        if lengths[0] in _PRECISIONS:
+            unit = _PRECISIONS[lengths[0]]
             return types.folded(Call("floor_to", (value,), (unit,), value.type))
     raise unsupported(f"CAST to {required.sql()}", required, hint="Cast without a length.")
 
