@@ -150,14 +150,14 @@ class _Walk:
     """Files and directories below one root.
 
     Attributes:
-        is_wanted: Test whether to list a file of a name.
+        is_included: Test whether to list a file of a name.
         shallow: The files directly in it.
         deep: The files of directories below.
         has_partitions: True if a directory of partitions has files.
     """
 
     root: str
-    is_wanted: Callable[[str], bool]
+    is_included: Callable[[str], bool]
     shallow: list[Listed] = field(default_factory=list)
     deep: list[Listed] = field(default_factory=list)
     has_partitions: bool = False
@@ -176,7 +176,7 @@ class _Walk:
                     left.append((entry.path, in_partition or "=" in entry.name))
                     continue
                 has_files = True
-                if self.is_wanted(name_of_local(entry.path)):  # first: most are known
+                if self.is_included(name_of_local(entry.path)):  # first: most are known
                     listed = listed_file(entry.path)
                     found += [] if listed is None else [listed]
             self.has_partitions |= in_partition and has_files
@@ -188,7 +188,7 @@ def every_file(_name: str) -> bool:
 
 
 def list_path(
-    path: str, is_wanted: Callable[[str], bool] = every_file, *, recursively: bool = False
+    path: str, is_included: Callable[[str], bool] = every_file, *, recursively: bool = False
 ) -> list[Listed] | None:
     """Return the files of a path or glob, none if it does not exist; None if it is in another file system."""
     here = local_path(path)
@@ -196,12 +196,12 @@ def list_path(
         return None
     is_glob = has_glob(here) and not is_literal(path)
     roots = matching_paths(str(here)) if is_glob else [str(here)]
-    return list_local(roots, is_wanted, recursively=recursively)
+    return list_local(roots, is_included, recursively=recursively)
 
 
 def list_local(
     roots: Iterable[str],
-    is_wanted: Callable[[str], bool] = every_file,
+    is_included: Callable[[str], bool] = every_file,
     *,
     recursively: bool = False,
 ) -> list[Listed]:
@@ -211,10 +211,10 @@ def list_local(
     files: list[Listed] = []
     for root in roots:
         if os.path.isdir(root):  # noqa: PTH112 - a text is there already, thousands of them of a glob
-            walk = _Walk(root, is_wanted)
+            walk = _Walk(root, is_included)
             walk.run()
             walks.append(walk)
-        elif not is_hidden(os.path.basename(root)) and is_wanted(name_of_local(root)):  # noqa: PTH119
+        elif not is_hidden(os.path.basename(root)) and is_included(name_of_local(root)):  # noqa: PTH119
             listed = listed_file(root)
             files += [] if listed is None else [listed]
     is_deep = recursively or any(walk.has_partitions for walk in walks)

@@ -102,9 +102,9 @@ def _end(
 
 
 def _at_time(
-    asked: KafkaOffsetsInitializer, view: ClusterView, partition: _Partition
+    initializer: KafkaOffsetsInitializer, view: ClusterView, partition: _Partition
 ) -> int | None:
-    found = view.at_time(partition.place, asked.timestamp_ms)
+    found = view.at_time(partition.place, initializer.timestamp_ms)
     # Records that came meanwhile may be behind the head.
     return partition.head if found is None else min(found, partition.head)
 
@@ -114,7 +114,9 @@ _FOUND: dict[OffsetsKind, _Find] = {
     OffsetsKind.EARLIEST: lambda _, __, partition: partition.earliest,
     OffsetsKind.LATEST: lambda _, __, partition: partition.head,
     OffsetsKind.TIMESTAMP: _at_time,
-    OffsetsKind.OFFSETS: lambda asked, _, partition: dict(asked.offsets_of).get(partition.place),
+    OffsetsKind.OFFSETS: lambda initializer, _, partition: dict(initializer.offsets_of).get(
+        partition.place
+    ),
     OffsetsKind.COMMITTED: lambda _, view, partition: view.committed(partition.place),
 }
 """Requests of an initializer for the offset of a partition; None without one."""
@@ -179,8 +181,8 @@ class KafkaSource(LogSource):
     @property
     def is_confirmed(self) -> bool:
         """True if offsets are committed for the consumer group."""
-        wanted = self.properties.get(COMMITS_OFFSETS, "true") == "true"
-        return wanted and self.properties.get(GROUP) is not None
+        commits = self.properties.get(COMMITS_OFFSETS, "true") == "true"
+        return commits and self.properties.get(GROUP) is not None
 
     @property
     def has_declared_form(self) -> bool:  # type: ignore[override]

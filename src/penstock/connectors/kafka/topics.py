@@ -119,18 +119,18 @@ class ClusterView:
         for found in self._consumer.commit(offsets=places, asynchronous=False):
             _checked(found)
 
-    def _offsets(self, asked: list[tuple[KafkaTopicPartition, int]]) -> list[int]:
-        if not asked:
+    def _offsets(self, places_at: list[tuple[KafkaTopicPartition, int]]) -> list[int]:
+        if not places_at:
             return []
         made = library().TopicPartition
-        places = [made(each.topic, each.partition, what) for each, what in asked]
+        places = [made(each.topic, each.partition, what) for each, what in places_at]
 
-        def ask() -> list[int]:
+        def offsets() -> list[int]:
             answers = self._consumer.offsets_for_times(places, timeout=_REQUEST_SECONDS)
             found = {(each.topic, each.partition): _checked(each) for each in answers}
-            return [found[each.topic, each.partition] for each, _ in asked]
+            return [found[each.topic, each.partition] for each, _ in places_at]
 
-        return patiently(ask, self._patience_seconds)
+        return patiently(offsets, self._patience_seconds)
 
     def _there(self) -> dict[str, int]:
         """Return the topics of the cluster, with the numbers of their partitions."""

@@ -169,9 +169,9 @@ def loader(type_oid: int, beyond: str = ERROR) -> Load:
 def base_types(connection: Any, type_oids: Sequence[int]) -> dict[int, int]:
     """Return type to type: a domain to what it is a domain of, any other type to itself."""
     found = {oid: oid for oid in type_oids}
-    asked = [oid for oid in found if oid >= _FIRST_USERS_OID]
-    if asked:
-        found.update(connection.execute(_BASES, (asked,)).fetchall())
+    of_users = [oid for oid in found if oid >= _FIRST_USERS_OID]
+    if of_users:
+        found.update(connection.execute(_BASES, (of_users,)).fetchall())
     return found
 
 

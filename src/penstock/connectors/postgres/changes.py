@@ -196,8 +196,8 @@ class ChangeReader:
     def _reader(self, relation: RelationMessage) -> TableReader | None:
         named = self._tables.get(relation.oid)
         if named is None:
-            asked = self._connection.execute(_IS_PARTITION, (relation.oid,)).fetchone()
-            if self._owns_publication and asked != (True,):
+            is_partition = self._connection.execute(_IS_PARTITION, (relation.oid,)).fetchone()
+            if self._owns_publication and is_partition != (True,):
                 raise self._renamed(relation)
             return None
         if relation.identity != "f" and not any(column.is_key for column in relation.columns):

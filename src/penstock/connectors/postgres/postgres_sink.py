@@ -88,10 +88,10 @@ class PostgresCommitter(Committer):
 
     def kept_outside(self) -> list[KeptOutside]:
         """Return staged rows, and the mark of the sink, as far as they are there."""
-        asked = (SCHEMA, stage_prefix(self._context))
+        of_sink = (SCHEMA, stage_prefix(self._context))
         where = self._address.describe()
         with self._errors("find the resources for"), self._new_session() as session:
-            stages = [name for (name,) in session.execute(STAGED, asked).fetchall()]
+            stages = [name for (name,) in session.execute(STAGED, of_sink).fetchall()]
             has_marks = session.execute(HAS_MARKS).fetchone() == (True,)
             is_marked = has_marks and session.execute(IS_MARKED, (self._writer,)).fetchone()
         found = [
@@ -124,8 +124,8 @@ class PostgresCommitter(Committer):
                 session.execute(self._writes.check())
             except library().errors.InvalidColumnReference:
                 raise self._no_index() from None
-            asked = (SCHEMA, stage_prefix(self._context))
-            for (name,) in session.execute(STAGED, asked).fetchall():
+            of_sink = (SCHEMA, stage_prefix(self._context))
+            for (name,) in session.execute(STAGED, of_sink).fetchall():
                 session.execute(drop_stage(name))
         failpoint("postgres.recovered")
 
@@ -138,8 +138,8 @@ class PostgresCommitter(Committer):
     def _write(self, stages: list[str], mark: EpochMark) -> None:
         with self._session() as session, session.transaction():
             session.execute(LIMIT)
-            asked = (mark.value, self._writer, self._owner)
-            if session.execute(RAISE, asked).fetchone() is None:
+            mark_of_writer = (mark.value, self._writer, self._owner)
+            if session.execute(RAISE, mark_of_writer).fetchone() is None:
                 raise self._fenced()
             failpoint("postgres.marked")
             for statement in self._writes.commit(stages):
@@ -275,8 +275,8 @@ class PostgresSinkBuilder:
         Raises:
             ArgumentError: It is neither.
         """
-        wanted = (DeliveryGuarantee.EXACTLY_ONCE, DeliveryGuarantee.AT_LEAST_ONCE)
-        if delivery_guarantee not in wanted:
+        accepted = (DeliveryGuarantee.EXACTLY_ONCE, DeliveryGuarantee.AT_LEAST_ONCE)
+        if delivery_guarantee not in accepted:
             raise ArgumentError.here(
                 f"set_delivery_guarantee got {delivery_guarantee!r}",
                 hint="Pass DeliveryGuarantee.EXACTLY_ONCE or AT_LEAST_ONCE.",

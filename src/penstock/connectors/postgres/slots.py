@@ -103,9 +103,9 @@ def known_id(slot: str, known: Iterable[str]) -> str | None:
     return next((each for each in known if each.partition("@")[0] == slot), None)
 
 
-def check_kinds(found: Publication, name: str, wanted: Sequence[str]) -> None:
+def check_kinds(found: Publication, name: str, kinds: Sequence[str]) -> None:
     """Refuse a publication without a kind of changes that is to be read."""
-    lacking = [kind for kind in wanted if kind in found.lacks]
+    lacking = [kind for kind in kinds if kind in found.lacks]
     if lacking:
         raise SourceError(
             f"publication {name!r} does not have {', '.join(lacking)}, so such changes would not come",
@@ -301,8 +301,8 @@ def drop_hint(slot: str) -> str:
 
 def has_slot(connection: Any, slot: str) -> bool:
     """Return whether there is a slot of a name."""
-    asked = "select from pg_catalog.pg_replication_slots where slot_name = %s"
-    return connection.execute(asked, (slot,)).fetchone() is not None
+    query = "select from pg_catalog.pg_replication_slots where slot_name = %s"
+    return connection.execute(query, (slot,)).fetchone() is not None
 
 
 def drop_slot(connection: Any, slot: str) -> None:
@@ -321,8 +321,8 @@ def drop_slot(connection: Any, slot: str) -> None:
 
 def has_publication(connection: Any, name: str) -> bool:
     """Return whether there is a publication of a name."""
-    asked = "select from pg_catalog.pg_publication where pubname = %s"
-    return connection.execute(asked, (name,)).fetchone() is not None
+    query = "select from pg_catalog.pg_publication where pubname = %s"
+    return connection.execute(query, (name,)).fetchone() is not None
 
 
 def drop_publication(connection: Any, name: str) -> None:

@@ -260,10 +260,10 @@ def sink_columns(connection: Any, table: TableName, columns: Sequence[str]) -> S
     converts = {at: _CONVERTS[base] for at, base in of_columns if base in _CONVERTS}
     if any(has_trigger for *_, has_trigger in found):
         return SinkColumns(converts, ())
-    asked = (table.schema, table.name, list(columns))
+    parameters = (table.schema, table.name, list(columns))
     required = [name for name, _, is_required, _ in found if is_required and name in columns]
     checks = [(f"not null {n}: {name}", _is_there(name)) for n, name in enumerate(required)]
-    return SinkColumns(converts, [*checks, *connection.execute(_CHECKS, asked).fetchall()])
+    return SinkColumns(converts, [*checks, *connection.execute(_CHECKS, parameters).fetchall()])
 
 
 def _is_there(name: str) -> str:

@@ -84,8 +84,8 @@ def _check_identity(name: TableName, identity: str, columns: Sequence[Column]) -
 
 def published(connection: Any, publication: str, table: SourceTable) -> SourceTable:
     """Return a table with the columns and rows that a publication has of it."""
-    asked = (publication, table.name.schema, table.name.name)
-    found = connection.execute(_PUBLISHED, asked).fetchone()
+    parameters = (publication, table.name.schema, table.name.name)
+    found = connection.execute(_PUBLISHED, parameters).fetchone()
     if found is None:
         raise SourceError(
             f"publication {publication!r} does not have table {table.name}, or is not there",
