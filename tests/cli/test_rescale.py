@@ -18,7 +18,7 @@ from penstock.errors import ConfigError
 from penstock.plan.physical import PhysicalPlan
 from penstock.spark.executor import SparkExecutor
 from penstock.spark.job.job_directory import JobDirectory
-from penstock.spark.job.wanted_parallelism import (
+from penstock.spark.job.later_parallelism import (
     ParallelismRequest,
     RescaleLookout,
     Rescaling,

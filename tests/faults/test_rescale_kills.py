@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from penstock.spark.job.later_parallelism import ParallelismRequest, recorded_parallelism
 from penstock.spark.job.observed_job import ObservedJob
-from penstock.spark.job.wanted_parallelism import ParallelismRequest, recorded_parallelism
 from penstock.spark.savepoints.requested_savepoint import take_offline
 from penstock.state.savepoint import read_savepoint
 from tests.faults.in_process import Attempts

@@ -27,7 +27,7 @@ from penstock.datastream.connectors import DataGeneratorSource, FileSink, Hybrid
 from penstock.datastream.functions import KeyedProcessFunction
 from penstock.datastream.window import EventTimeSessionWindows, TumblingEventTimeWindows
 from penstock.errors import JobMismatchError
-from penstock.spark.job.wanted_parallelism import ParallelismRequest, recorded_parallelism
+from penstock.spark.job.later_parallelism import ParallelismRequest, recorded_parallelism
 from penstock.wire.atomic_file import read_verified
 from tests.spark.conftest import Environment
 from tests.spark.test_clients import written

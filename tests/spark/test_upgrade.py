@@ -28,7 +28,7 @@ from penstock.observe.events.listeners import JobListener, also_listening
 from penstock.plan.phases.backlog import decide_cuts
 from penstock.plan.physical import PhysicalPlan
 from penstock.spark import job_client
-from penstock.spark.job.wanted_parallelism import ParallelismRequest, recorded_parallelism
+from penstock.spark.job.later_parallelism import ParallelismRequest, recorded_parallelism
 from penstock.spark.job_client import SparkJobClient
 from penstock.spark.upgrade import program_part
 from penstock.spark.upgrade.rounds import Rounds

@@ -14,12 +14,12 @@ from penstock.cli.progress import duration
 from penstock.cli.savepoint import dim_on
 from penstock.errors import JobDirectoryError
 from penstock.spark.job.awaited_answer import AnswerOfJob, Awaited
-from penstock.spark.job.observed_job import ObservedJob
-from penstock.spark.job.wanted_parallelism import (
+from penstock.spark.job.later_parallelism import (
     ParallelismRequest,
     check_parallelism,
     record_parallelism,
 )
+from penstock.spark.job.observed_job import ObservedJob
 
 _RESCALED = Awaited(
     subject="change of parallelism",

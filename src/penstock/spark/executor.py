@@ -20,8 +20,8 @@ from penstock.plan.physical import PhysicalPlan
 from penstock.plan.placement.expressions import computes_in_spark
 from penstock.spark.job.event_log import event_log_of, job_not_started, job_started
 from penstock.spark.job.job_directory import JobDirectory
+from penstock.spark.job.later_parallelism import recorded_parallelism
 from penstock.spark.job.mounted_path import checkpoint_path
-from penstock.spark.job.wanted_parallelism import recorded_parallelism
 from penstock.spark.session.factory import get_session
 from penstock.spark.session.settings import early_object_settings
 from penstock.spark.upgrade.policy import check_functions

@@ -43,7 +43,7 @@ from penstock.spark.driver.snapshots import with_snapshots
 from penstock.spark.failures.translation import ended_job_error, translate
 from penstock.spark.job.event_log import error_of, job_started
 from penstock.spark.job.job_directory import JobDirectory
-from penstock.spark.job.wanted_parallelism import (
+from penstock.spark.job.later_parallelism import (
     ParallelismRequest,
     Rescaling,
     accept_parallelism,

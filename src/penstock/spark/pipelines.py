@@ -24,8 +24,8 @@ from penstock.spark.driver.batch_run import BatchRun
 from penstock.spark.driver.restore import state_files_of
 from penstock.spark.driver.run_context import JobContext
 from penstock.spark.job.hand_over import read_hand_over, verified_files
+from penstock.spark.job.later_parallelism import Rescaling
 from penstock.spark.job.state_layout import StateLayout
-from penstock.spark.job.wanted_parallelism import Rescaling
 from penstock.spark.live.epochs.epoch_run import EpochRun, recommit
 from penstock.spark.live.run_bounds import Predecessor, is_superseded, remove_superseded
 from penstock.spark.savepoints.job_savepoints import JobSavepoints

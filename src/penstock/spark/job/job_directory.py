@@ -3,7 +3,7 @@
     job.json              the job's identity and shape
     lock                  locked by the driver that runs the job (see `job_lock`)
     owner.json            that driver and its epoch: a driver with an older epoch cannot commit
-    parallelism.json      the parallelism of later starts (see `wanted_parallelism`)
+    parallelism.json      the parallelism of later starts (see `later_parallelism`)
     functions.json        digests of the functions of the last start (see `driver.changed_functions`)
     cuts.json             where the backlog of sources ends, if it is decided once per job
     snapshot-3.json       the snapshot of source 3 is complete

@@ -124,8 +124,8 @@ class JobSavepoints:
             if self._open is not None and self._is_all():
                 self._complete(time.monotonic())
             opened = self._open
-            is_wanted = opened is not None and opened.request.event == event
-            return opened.request if opened and is_wanted and pipeline not in opened.parts else None
+            is_open = opened is not None and opened.request.event == event
+            return opened.request if opened and is_open and pipeline not in opened.parts else None
 
     def is_held(self, pipeline: int) -> bool:
         """Return whether a pipeline must not commit, because the job stops with what it has added."""

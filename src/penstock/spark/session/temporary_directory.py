@@ -87,8 +87,8 @@ _logger = logging.getLogger("penstock")
 
 def socket_settings(settings: Mapping[str, str], temporary: TemporaryDirectory) -> dict[str, str]:
     """Return the settings of sockets that a session lacks; none if it is not to have sockets."""
-    is_wanted = settings.get(_ENABLED, "true").lower() == "true"
-    if not is_wanted or not _LOCAL.fullmatch(settings["spark.master"]):
+    is_enabled = settings.get(_ENABLED, "true").lower() == "true"
+    if not is_enabled or not _LOCAL.fullmatch(settings["spark.master"]):
         return {}
     if _DIRECTORY in settings:
         return {_ENABLED: "true"}

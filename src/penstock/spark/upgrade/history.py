@@ -123,7 +123,7 @@ def history_of(
 ) -> History:
     """Return the history of some sources of a program, given stored positions."""
     known = {record.uid: record for record in records}
-    wanted = {*sources}
+    chosen = {*sources}
     made = History()
     for source, uid in source_uids(plan).items():
         described, record = plan.source(source), known.get(uid)
@@ -133,7 +133,7 @@ def history_of(
                 f"it was {', then '.join(record.kinds)}, and is {', then '.join(kinds)}"
             )
             continue
-        if uid not in wanted:
+        if uid not in chosen:
             continue
         try:
             if record is None:

@@ -45,8 +45,8 @@ from penstock.spark.driver.run_context import JobContext
 from penstock.spark.driver.sink_stage import StagedEpoch
 from penstock.spark.failures.final_failures import FinalFailure
 from penstock.spark.job.hand_over import describe_hand_over
+from penstock.spark.job.later_parallelism import RescaleLookout
 from penstock.spark.job.run_outline import RunOutline
-from penstock.spark.job.wanted_parallelism import RescaleLookout
 from penstock.spark.live.epochs.epoch_files import EpochFiles
 from penstock.spark.live.epochs.epoch_job import EpochJob
 from penstock.spark.live.epochs.epoch_journal import (
@@ -316,7 +316,7 @@ class EpochRun:
     ) -> PlannerAnswer:
         """Return the next epoch, and what is left behind it."""
         request = self._savepoints.next()
-        ask = partial(
+        plan_next = partial(
             answer_of,
             planner,
             positions,
@@ -326,7 +326,7 @@ class EpochRun:
             drains=request is not None and request.drain,
         )
         with self._writing():  # file logs
-            answer = self._job.patiently(ask) if planner.may_block else ask()
+            answer = self._job.patiently(plan_next) if planner.may_block else plan_next()
         self._progress.waiting = answer.waiting
         if answer.planned is not None and self._progress.is_due():
             # The epoch may take long, and what it reads waits until it is committed.

@@ -71,14 +71,16 @@ def statuses(files: Any) -> list[tuple[str, tuple[int, int]]]:
 
 
 def list_files(
-    session: SparkSession, source: FileSource, is_wanted: Callable[[str], bool] = every_file
+    session: SparkSession, source: FileSource, is_included: Callable[[str], bool] = every_file
 ) -> list[Listed]:
     """Return the files of a source, in any order; none if its path does not exist."""
     options = {name.lower(): value.lower() for name, value in source.options.items()}
     recursively = options.get("recursivefilelookup") == "true"
     is_by_spark = not options.keys().isdisjoint(FILTERS)
     try:
-        found = None if is_by_spark else list_path(source.path, is_wanted, recursively=recursively)
+        found = (
+            None if is_by_spark else list_path(source.path, is_included, recursively=recursively)
+        )
     except (OSError, re.error) as cause:
         raise SourceError(
             f"{source.describe()} cannot be listed: {cause}",
@@ -86,7 +88,7 @@ def list_files(
         ) from cause
     if found is not None:
         return found
-    return [each for each in list_by_spark(session, source) if is_wanted(each[1])]
+    return [each for each in list_by_spark(session, source) if is_included(each[1])]
 
 
 def list_by_spark(session: SparkSession, source: FileSource) -> list[Listed]:
