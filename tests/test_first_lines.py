@@ -53,6 +53,10 @@ NAMES = frozenset(
         "knows",
         "knew",
         "wants",
+        "want",
+        "wanted",
+        "ask",
+        "asked",
         "hear",
         "heard",
     ]
@@ -62,7 +66,7 @@ NAMES = frozenset(
 FILE_METHODS = frozenset({"tell"})
 """Names of methods of Python's files."""
 
-PUBLIC = frozenset({"asks_driver", "knows_costs"})
+PUBLIC = frozenset({"ASK", "asks_driver", "knows_costs"})
 """Names of the public API."""
 
 OTHERS = SOURCE / "testing"
@@ -158,8 +162,8 @@ def test_no_name_has_a_word_of_people() -> None:
 
 
 def test_names_with_a_word_of_people_are_found() -> None:
-    source = "def _tell(told):\n    a.heard = file.tell()\n    teller = 1\n"
-    assert named(source) == ["1 _tell", "1 told", "2 heard"]
+    source = "def _tell(told):\n    a.heard = file.tell()\n    teller = 1\n    _Wanted, task = asked, 1\n"
+    assert named(source) == ["1 _tell", "1 told", "2 heard", "4 _Wanted", "4 asked"]
 
 
 def test_no_docstring_begins_with_a_clause() -> None:

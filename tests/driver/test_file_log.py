@@ -195,9 +195,9 @@ class Directory:
     def put(self, name: str, time_ms: int, size: int = 1) -> None:
         self.files[f"file:/in/{name}"] = (time_ms, f"file:/in/{name}", size)
 
-    def listed(self, is_wanted: Callable[[str], bool]) -> list[Listed]:
+    def listed(self, is_included: Callable[[str], bool]) -> list[Listed]:
         self.listings += 1
-        return [each for name, each in self.files.items() if is_wanted(name)]
+        return [each for name, each in self.files.items() if is_included(name)]
 
     def reading(self, log: FileLog, usual: int = 2, factor: int = 1) -> ListedReading:
         return ListedReading(

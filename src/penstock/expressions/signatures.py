@@ -212,7 +212,7 @@ def text(*parameters: type, result: TypeInformation = STRING, filled: bool = Fal
         for expected, parameter in zip(parameters, call.parameters, strict=True):
             is_right = type(parameter) is expected
             if not is_right or (isinstance(parameter, int) and not 0 <= parameter < 1 << 31):
-                msg = f"{call.function} got {parameter!r}; pass a constant {_WANTED[expected]}"
+                msg = f"{call.function} got {parameter!r}; pass a constant {_FORMS[expected]}"
                 raise TypingError(msg)
         if filled and not call.parameters[0]:
             msg = f"{call.function} got an empty text"
@@ -231,7 +231,7 @@ def padded(call: Call) -> Call:
     return concatenation
 
 
-_WANTED: dict[type, str] = {str: "text", int: "position from 0"}
+_FORMS: dict[type, str] = {str: "text", int: "position from 0"}
 
 
 def count(call: Call) -> Call:

@@ -228,8 +228,8 @@ def builder_of(
             "that makes the stream under test from its input streams.",
         )
     positional = {Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD}
-    wanted = [p for p in signature(operator).parameters.values() if p.kind in positional]
-    inputs = [parameter for parameter in wanted if parameter.default is Parameter.empty]
+    parameters = [p for p in signature(operator).parameters.values() if p.kind in positional]
+    inputs = [parameter for parameter in parameters if parameter.default is Parameter.empty]
     if not inputs:
         raise ArgumentError.here(
             f"{operator!r} takes no streams, so nothing could be pushed",

@@ -229,8 +229,8 @@ class HarnessReadings:
         """
         spec = self._operator(operator, keyed=True)
         found = [timer for each in self._subtasks(spec) for timer in each.timers(spec)]
-        wanted = [timer for timer in found if key is _ANY_KEY or timer.key == key]
-        return sorted(wanted, key=lambda timer: timer.timestamp)
+        timers = [timer for timer in found if key is _ANY_KEY or timer.key == key]
+        return sorted(timers, key=lambda timer: timer.timestamp)
 
     def metrics(self) -> dict[str, Any]:
         """Return the results of all metrics by full name, of every push that did not fail.

@@ -285,14 +285,14 @@ class GeneralEngine:
         if min(stamp + self._lateness, MAX_TIMESTAMP) <= self._watermark:
             self._host.late.append((stamp, value))
 
-    def _on_time(self, form: Any, time: int, ask: Any, may_end: bool) -> None:  # noqa: FBT001
+    def _on_time(self, form: Any, time: int, handler: Any, may_end: bool) -> None:  # noqa: FBT001
         key = self._host.keys.key
         state_window = form if self._merging is None else self._merging.state_window(form)
         if state_window is ABSENT:
             return
         window = window_of_stored(form)
         self._space.key = (key, form)
-        result = ask(time, window, self._trigger_context)
+        result = handler(time, window, self._trigger_context)
         is_end = may_end and time == self._cleanup_time(window)
         if result is not TriggerResult.CONTINUE:
             self._act(result, window, state_window, stays=not is_end)
