@@ -178,8 +178,7 @@ def test_the_plan_names_the_operators_that_changed(tmp_path: Path) -> None:
     assert plan(1).stderr == ""
     changed = plan(2)
     assert changed.stderr == (
-        "map (uid rates) has another function than in the last start; state that the earlier one "
-        "made is kept\n"
+        "the function of map (uid rates) differs from that in the last start; its state is kept\n"
     )
     assert changed.exit_code == 0
-    assert "another function" not in changed.stdout
+    assert "differs from that" not in changed.stdout

@@ -23,7 +23,7 @@ def advise(
     *,
     catch_up: Annotated[
         str,
-        typer.Option(metavar="DURATION", help="Time in which pending input is to be read."),
+        typer.Option(metavar="DURATION", help="Time for reading the pending input."),
     ] = "10min",
     json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object per live run.")

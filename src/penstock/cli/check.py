@@ -55,9 +55,11 @@ def check(  # noqa: PLR0913 - the options of a command line
             "Sources without one are read.",
         ),
     ] = None,
-    ways: Annotated[int, typer.Option(min=1, metavar="N", help="Most ways to try.")] = WAYS,
+    ways: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Number of ways to try, at most.")
+    ] = WAYS,
     seconds: Annotated[
-        float, typer.Option(min=1, metavar="N", help="Begin no further way after this time.")
+        float, typer.Option(min=1, metavar="N", help="Seconds after which no further way begins.")
     ] = 60.0,
     seed: Annotated[
         int, typer.Option(metavar="N", help="Seed of the ways and of generated records.")
@@ -96,8 +98,8 @@ def check(  # noqa: PLR0913 - the options of a command line
         bool,
         typer.Option(
             "--spark",
-            help="Run three more ways on Spark, local[2]: BATCH, of which a worker is killed, STREAMING, of which the "
-            "driver is killed, and history and live.",
+            help="Run three more ways on Spark, local[2]: BATCH with a killed worker, STREAMING with a killed driver, "
+            "and history, then live.",
         ),
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the verdict as JSON.")] = False,

@@ -42,7 +42,10 @@ def handover(
         ),
     ],
     dir_b: Annotated[
-        Path, typer.Argument(metavar="DIR_B", show_default=False, help="That of its shadow.")
+        Path,
+        typer.Argument(
+            metavar="DIR_B", show_default=False, help="The checkpoint directory of its shadow."
+        ),
     ],
     script: ScriptPath,
     arguments: ScriptArguments = None,

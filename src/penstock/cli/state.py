@@ -65,7 +65,7 @@ StateName = Annotated[
     "ls", cls=PlainCommand, epilog="Example: penstock state ls /data/checkpoints/visits"
 )
 def ls(path: StatePath, *, json: Json = False, verbose: Verbose = False) -> None:
-    """List the states there are, with their types and sizes.
+    """List all states, with their types and sizes.
 
     Only open what your own jobs wrote: reading state runs code stored in it. Classes of stored
     values must be importable: put the directory of the job's modules on PYTHONPATH.

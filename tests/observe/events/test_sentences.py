@@ -85,7 +85,7 @@ SENTENCES = [
     ),
     (
         FunctionChanged("SUM", "totals", "the last start"),
-        "SUM (uid totals) has another function than in the last start; state that the earlier one made is kept",
+        "the function of SUM (uid totals) differs from that in the last start; its state is kept",
     ),
     (
         StartedEmpty("orders", ["sum (uid often)", "sink new"]),
@@ -93,7 +93,7 @@ SENTENCES = [
     ),
     (
         Repeating(2, 4),
-        "history: again from the last commit (2 of 4) because lost output came out different",
+        "history: again from the last commit (2 of 4) because Spark computed lost output again, and it differs",
     ),
     (Restarting(4, None, 90.0, "x"), "history: restarting (4) in 1 min 30 s because x"),
     (SavepointTaken("/sp/1", 0.41, stops=False), "history: savepoint /sp/1 in 0.4 s"),

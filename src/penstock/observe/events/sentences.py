@@ -163,7 +163,7 @@ def _(event: FunctionChanged, run: str) -> str:  # noqa: ARG001
 def changed_function(operator: str, uid: str, since: str) -> str:
     """Return the sentence about an operator whose function has changed."""
     named = operator if operator == uid else f"{operator} (uid {uid})"
-    return f"{named} has another function than in {since}; state that the earlier one made is kept"
+    return f"the function of {named} differs from that in {since}; its state is kept"
 
 
 @sentence.register
@@ -174,7 +174,7 @@ def _(event: StartedEmpty, run: str) -> str:  # noqa: ARG001
 
 @sentence.register
 def _(event: Repeating, run: str) -> str:
-    what = "lost output came out different"
+    what = "Spark computed lost output again, and it differs"
     return f"{run}: again from the last commit ({event.number} of {event.limit}) because {what}"
 
 
@@ -195,9 +195,7 @@ def _(event: SavepointTaken, run: str) -> str:
 def unnamed_state(uids: Sequence[str]) -> str:
     """Return the warning about operators without a uid whose state is in a savepoint."""
     names = ", ".join(uids)
-    return (
-        f"without a uid, and known by their places in the program alone: {names}; set a uid on each"
-    )
+    return f"operators without a uid, whose state only their place in the program identifies: {names}; set a uid on each"
 
 
 @sentence.register
