@@ -123,7 +123,7 @@ def test_a_file_without_pyflink_is_left_alone() -> None:
 
 
 def test_what_is_no_python_is_refused() -> None:
-    with pytest.raises(ArgumentError, match=r"job.py:2 is no Python"):
+    with pytest.raises(ArgumentError, match=r"job.py:2 is not Python"):
         ported("job.py", "x = 1\nprint 'x'\n")
 
 

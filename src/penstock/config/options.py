@@ -260,7 +260,7 @@ EVOLUTION: ConfigOption[EvolutionPolicy] = ConfigOption(
         "Reaction to a program that differs from that of the stored state. ALLOW reads the "
         "history again for new and changed operators, from a savepoint and into a new directory. "
         "KEEP reads nothing again: changed operators keep their state, and new ones start "
-        "without. REFUSE reports the differences. ASK lets the user choose at a terminal, and is "
+        "without. REFUSE reports the differences. The default lets the user choose at a terminal, and is "
         "REFUSE elsewhere."
     ),
 )

@@ -69,6 +69,14 @@ class SplitSource(PositionedSource):
         Called in the driver before every epoch of a live run, so it must be cheap. Override it if
         records arise while the job runs: positions at and behind the head are read later. It never
         falls.
+
+        Example:
+            >>> lines = ["first", "second"]  # a list that grows
+            >>> class Lines(SplitSource):
+            ...     def head(self, split):
+            ...         return len(lines)
+            >>> Lines.head(None, 0)
+            2
         """
         del split
         return None
