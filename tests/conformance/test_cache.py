@@ -150,7 +150,7 @@ def test_a_plan_alone_computes_nothing(environment):
     env = environment()
     env.from_collection([1]).cache().print()
     assert "not filled yet" in env.explain()
-    with pytest.raises(SourceError, match="no job has computed yet"):
+    with pytest.raises(SourceError, match="no job has computed the cached stream yet"):
         run_in_process(env)
 
 

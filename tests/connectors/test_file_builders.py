@@ -154,7 +154,7 @@ def test_connectors_that_are_missing_say_what_to_use(module: str) -> None:
 
 def test_a_time_of_day_that_spark_does_not_read_is_refused() -> None:
     row = Types.ROW_NAMED(["a"], [Types.LIST(Types.SQL_TIME())])
-    with pytest.raises(ArgumentError, match="reads a SQL_TIME of Parquet only"):
+    with pytest.raises(ArgumentError, match="which Spark reads only from Parquet"):
         FileSource("in", "orc", row)
     assert FileSource.parquet("in", row).type_info is row
     assert FileSource.json("in", row).by_lines is not None

@@ -100,7 +100,7 @@ def test_keys_of_another_kind_are_refused(
     problem = refused.value.problem
     assert refused.value.code == "STATE_MIGRATION"
     assert "operator 'Gather'" in problem
-    assert f"state by keys of kind {stored} (such as " in problem
+    assert f"are of kind {stored} (such as " in problem
     assert f"keys of kind {met} (such as " in problem
     assert "ignore-key-kinds" in refused.value.hint
     assert refused.value.origin is not None

@@ -154,7 +154,7 @@ def test_a_savepoint_says_what_was_read_of_a_dataframe(
     env = environment("streaming", **SMALL, **settings)
     build(env, out, orders)
     if when == "reading":
-        with pytest.raises(SavepointMismatchError, match="some rows were not read"):
+        with pytest.raises(SavepointMismatchError, match="a batch DataFrame with unread rows"):
             env.execute("meeting")
         return
     env.execute("meeting")
