@@ -336,8 +336,7 @@ START_EMPTY: ConfigOption[str | None] = ConfigOption(
     parse=STRING,
     default=None,
     description=(
-        "Sources whose history new and changed operators of a changed program do not read: uids, separated by `;`. The "
-        "operators begin without it at the stored positions, and their results lack it."
+        "Uids of sources, separated by `;`, whose history new and changed operators do not read; their results lack it."
     ),
     check=NOT_BLANK,
 )
@@ -347,9 +346,8 @@ HISTORY_TABLES: ConfigOption[str | None] = ConfigOption(
     parse=STRING,
     default=None,
     description=(
-        "Tables that new and changed operators of a changed program read in the place of a history that its source no "
-        "longer has: `UID=PATH` for each source, separated by `;`. A path has files of Parquet, CSV, JSON or lines of text, or a "
-        "Delta table, with what the source has delivered up to the stored positions."
+        "Tables that new and changed operators read in place of a history that its source no longer has: `UID=PATH` for "
+        "each source, separated by `;`."
     ),
     check=Limit(
         "must be UID=PATH, and several separated by ;",
