@@ -305,11 +305,12 @@ class Case:
 
     def __init__(self, seed: int, kind: str, root: Path) -> None:
         self._rng = rng = random.Random(seed)  # noqa: S311 - examples, not secrets
-        arrived = events(rng, is_late=False)
+        self._is_late = rng.random() < 0.5
+        arrived = events(rng, is_late=self._is_late, counts=(60, 90))
         self._rows = {
             name: [each.row for each in arrived if each.table == name] for name in ("e", "f")
         }
-        share = rng.choice((0, 0.5, 0.5, 0.7, 1))
+        share = rng.choice((0.3, 0.5, 0.5, 0.7, 0.7, 0, 1))
         self._cuts = {name: int(len(rows) * share) for name, rows in self._rows.items()}
         self._root = root
         self._files = {
@@ -362,10 +363,13 @@ class Case:
 
     def check(self, ways: Sequence[str]) -> None:
         """Run the program in some ways of `WAYS`, and with one source merged of several."""
-        live = self.program.left(collect(self.in_process({"execution.runtime-mode": "STREAMING"})))
-        assert self.answer is None or live == self.answer
         behind_history = collect(self.in_process(HISTORY), Schedule(batch_sizes=(10_000,)))
-        assert self.program.left(behind_history) == live
+        whole = self.program.left(collect(self.in_process(BATCH)))
+        assert self.answer is None or whole == self.answer
+        if not self._is_late:
+            live = collect(self.in_process({"execution.runtime-mode": "STREAMING"}))
+            assert self.program.left(live) == self.program.left(behind_history) == whole
+        wanted = {True: whole, False: self.compared(behind_history, is_batch=False)}
         chosen: list[tuple[str, frozenset[int] | None]] = [(way, None) for way in ways]
         if len(self.merged) > 1:
             chosen.append(("history, merged", frozenset({self._rng.choice(sorted(self.merged))})))
@@ -375,10 +379,10 @@ class Case:
                 made = self.on_files(WAYS[way], str(self._root / f"job-{number}"))
                 if not is_batch:
                     assert merging(made) == self._forced(way, sources), (way, sources)
-                with made.execute_and_collect() as found:
-                    rows = list(found)
-            wanted = self.compared(behind_history, is_batch=is_batch)
-            assert self.compared(rows, is_batch=is_batch) == wanted, (way, sources, self.program)
+                with made.execute_and_collect() as results:
+                    rows = list(results)
+            found = self.compared(rows, is_batch=is_batch)
+            assert found == wanted[is_batch], (way, sources, self.program)
 
     def _forced(
         self, way: str, sources: frozenset[int] | None

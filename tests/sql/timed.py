@@ -94,9 +94,11 @@ def at(second: int) -> datetime:
     return START + timedelta(seconds=second)
 
 
-def events(rng: random.Random, *, is_late: bool) -> list[Event]:
+def events(
+    rng: random.Random, *, is_late: bool, counts: Sequence[int] = (0, 20, 30, 40)
+) -> list[Event]:
     """Return the rows of both tables as they arrive; without late ones none is behind the watermark."""
-    times = sorted(rng.randrange(60) for _ in range(rng.choice((0, 20, 30, 40))))
+    times = sorted(rng.randrange(60) for _ in range(rng.choice(counts)))
     reach = 20 if is_late else BOUND_SECONDS - 1
     arrivals = sorted(times, key=lambda second: second + rng.random() * reach)
     made, watermark = [], -100
