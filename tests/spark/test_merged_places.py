@@ -6,6 +6,7 @@ Workers in this process are the oracle of the changes that live rows make, so of
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import time
@@ -29,6 +30,7 @@ from penstock.datastream.window import (
     SlidingEventTimeWindows,
     TumblingEventTimeWindows,
 )
+from penstock.expressions.python.times import millis_of
 from penstock.plan import planner
 from penstock.plan.physical import PhysicalPlan
 from penstock.plan.placement.expressions import place_expressions
@@ -208,7 +210,7 @@ class MergedMaker(TimedMaker):
         )
 
     def _aggregates(self) -> dict[str, Any]:
-        names = self._rng.sample([*AGGREGATES], self._rng.randint(1, 4))
+        names = self._rng.sample([*AGGREGATES], self._rng.randint(3, 8))
         return {name: AGGREGATES[name] for name in names}
 
     def _chained(
@@ -376,13 +378,33 @@ class Case:
         for number, (way, sources) in enumerate(chosen):
             is_batch = way.startswith("batch")
             with merging_only(sources):
-                made = self.on_files(WAYS[way], str(self._root / f"job-{number}"))
+                job = self._root / f"job-{number}"
+                made = self.on_files(WAYS[way], str(job))
                 if not is_batch:
                     assert merging(made) == self._forced(way, sources), (way, sources)
                 with made.execute_and_collect() as results:
                     rows = list(results)
+            if not is_batch:
+                self._check_hand_over(job)
             found = self.compared(rows, is_batch=is_batch)
             assert found == wanted[is_batch], (way, sources, self.program)
+
+    def _check_hand_over(self, job: Path) -> None:
+        """Check the number of records of history, and the watermarks that live rows meet."""
+        files = job.glob("run-*.done.json")
+        records = [json.loads(file.read_text().splitlines()[0]) for file in files]
+        tables = self.program.tables
+        assert sum(each["records"] for each in records) == sum(map(self._cuts.__getitem__, tables))
+        if self.program.is_timed:
+            groups = [group for each in records for group in each["watermarks"].values()]
+            marks = {mark for group in groups for mark in group.values()}
+            assert marks == set(map(self._watermark, tables))
+
+    def _watermark(self, name: str) -> int:
+        times = [row.ts for row in self._parts(name)["past"]]
+        if not times:
+            return -(1 << 63)
+        return millis_of(max(times)) - BOUND_SECONDS * 1000 - 1
 
     def _forced(
         self, way: str, sources: frozenset[int] | None
