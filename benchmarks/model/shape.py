@@ -19,6 +19,10 @@ MODES: dict[str, dict[str, str]] = {
 """Mode of a system of ours to its settings."""
 
 
+WINDOW_RECORDS = "window-records"
+"""Option: records of a key in a window, two if a program has no such option."""
+
+
 @dataclass(frozen=True, slots=True)
 class Shape:
     """The size of a program's input, and how it is run.
@@ -48,6 +52,11 @@ class Shape:
     def lanes(self) -> int:
         """Into how many ranges of equal length the records can be cut, one per subtask."""
         return 1 if self.records % self.parallelism else self.parallelism
+
+    @property
+    def window_ms(self) -> int:
+        """Length of a window in milliseconds: record v, at v ms, is of key v % K."""
+        return self.parameters.get(WINDOW_RECORDS, 2) * self.keys
 
     def to_json(self) -> dict[str, Any]:
         """Return its attributes."""

@@ -34,14 +34,14 @@ def reduce_files(session: SparkSession, shape: Shape) -> DataFrame:
 
 def windows_of_files(session: SparkSession, shape: Shape) -> DataFrame:
     """Return (key, sum of v, count) per window of the records in files."""
-    window = sf.expr(f"v DIV {2 * shape.keys}").alias("window")
+    window = sf.expr(f"v DIV {shape.window_ms}").alias("window")
     records = session.read.parquet(os.environ[FILES])
     return records.groupBy("key", window).agg(sf.sum("v"), sf.count("v")).drop("window")
 
 
 def hops_of_files(session: SparkSession, shape: Shape) -> DataFrame:
     """Return (key, sum of v, count) per sliding window of the records in files."""
-    number = f"v DIV {shape.keys}"
+    number = f"v DIV {shape.window_ms // 2}"
     windows = f"explode(array({number} - 1, {number})) AS window"
     records = session.read.parquet(os.environ[FILES]).selectExpr("key", "v", windows)
     return records.groupBy("key", "window").agg(sf.sum("v"), sf.count("v")).drop("window")

@@ -1,11 +1,11 @@
 """SQL over a history that hands over, beside the same relation written in columns: a program per relation.
 
     sql-group-by    key, greatest v, count                   by key
-    sql-tumble      key, sum, count                          by key and window of 2K ms
-    sql-hop         the same                                 of windows of 2K ms, every K ms
+    sql-tumble      key, sum, count                          by key and window of RK ms
+    sql-hop         the same                                 of windows of RK ms, every RK/2 ms
     sql-top-n       key, v                                   the three greatest v of each key
 
-Files are the history, live records follow. Outputs of rolling relations are the last ones of their keys.
+R is the option window-records. Files are the history, live records follow. Outputs of rolling relations are the last ones of their keys.
 """
 
 from __future__ import annotations
@@ -20,8 +20,7 @@ from benchmarks.answers import reduce_records
 from benchmarks.inputs.record_files import FILES, write_timed_record_files
 from benchmarks.model.digest import as_text, digest_of
 from benchmarks.model.program import BenchProgram, Outputs, Point
-from benchmarks.model.shape import MIXED, Shape
-from benchmarks.programs import window_reduce
+from benchmarks.model.shape import MIXED, WINDOW_RECORDS, Shape
 from benchmarks.programs.pipeline import BuildStream, Expect, IsOutput, Pipeline, ours, peer
 from penstock.common import Row, Time, Types, WatermarkStrategy
 from penstock.datastream import DataStream, StreamExecutionEnvironment, col
@@ -74,24 +73,24 @@ def group_by_sql(env: StreamExecutionEnvironment, shape: Shape) -> DataStream[Ro
 
 def tumble(env: StreamExecutionEnvironment, shape: Shape) -> DataStream[Row]:
     """Return the windows in columns."""
-    size = TumblingEventTimeWindows.of(Time.milliseconds(2 * shape.keys))
+    size = TumblingEventTimeWindows.of(Time.milliseconds(shape.window_ms))
     return _summed(records_of(env, shape), size)
 
 
 def tumble_sql(env: StreamExecutionEnvironment, shape: Shape) -> DataStream[Row]:
     """Return the windows in SQL."""
-    return _windows(env, shape, f"TUMBLE(TABLE t, DESCRIPTOR(at), {_seconds(2 * shape.keys)})")
+    return _windows(env, shape, f"TUMBLE(TABLE t, DESCRIPTOR(at), {_seconds(shape.window_ms)})")
 
 
 def hop(env: StreamExecutionEnvironment, shape: Shape) -> DataStream[Row]:
     """Return the sliding windows in columns."""
-    size, slide = Time.milliseconds(2 * shape.keys), Time.milliseconds(shape.keys)
+    size, slide = Time.milliseconds(shape.window_ms), Time.milliseconds(shape.window_ms // 2)
     return _summed(records_of(env, shape), SlidingEventTimeWindows.of(size, slide))
 
 
 def hop_sql(env: StreamExecutionEnvironment, shape: Shape) -> DataStream[Row]:
     """Return the sliding windows in SQL."""
-    slide, size = _seconds(shape.keys), _seconds(2 * shape.keys)
+    slide, size = _seconds(shape.window_ms // 2), _seconds(shape.window_ms)
     return _windows(env, shape, f"HOP(TABLE t, DESCRIPTOR(at), {slide}, {size})")
 
 
@@ -119,16 +118,33 @@ def top_n_sql(env: StreamExecutionEnvironment, shape: Shape) -> DataStream[Row]:
     return _sql(env, shape, f"SELECT key, v FROM ({numbered}) WHERE r <= {BEST}")  # noqa: S608
 
 
+def windows(shape: Shape) -> Outputs:
+    """Compute the sums of windows."""
+    return _outputs(*_sums(shape, shape.window_ms))
+
+
 def hops(shape: Shape) -> Outputs:
-    """Compute the sums of sliding windows: of every stretch of K ms and the next one, where there are records."""
+    """Compute the sums of sliding windows: of every half of a window and the next one."""
+    sums, counts = _sums(shape, shape.window_ms // 2)
+    none = np.zeros((1, shape.keys), dtype=np.int64)
+    sums, counts = (np.vstack((none, each)) + np.vstack((each, none)) for each in (sums, counts))
+    return _outputs(sums, counts)
+
+
+def _sums(shape: Shape, length_ms: int) -> tuple[Any, Any]:
+    """Return sum and count of v by stretch of time and key; floats hold such sums exactly."""
     v = np.arange(shape.total, dtype=np.int64)
-    lone = v[: shape.keys]  # the first windows have one stretch
-    second = v + shape.keys
-    is_full = second < shape.total
-    keys = np.concatenate((lone, v)) % shape.keys
-    sums = np.concatenate((lone, v + is_full * second))
-    counts = np.concatenate((np.ones_like(lone), 1 + is_full))
-    return Outputs(len(keys), as_text(digest_of(keys, sums, counts)))
+    cell = v // length_ms * shape.keys + v % shape.keys
+    cells = -(-shape.total // length_ms) * shape.keys
+    sums = np.bincount(cell, weights=v, minlength=cells).astype(np.int64)
+    counts = np.bincount(cell, minlength=cells)
+    return sums.reshape(-1, shape.keys), counts.reshape(-1, shape.keys)
+
+
+def _outputs(sums: Any, counts: Any) -> Outputs:
+    rows, keys = np.nonzero(counts)
+    digest = digest_of(keys, sums[rows, keys], counts[rows, keys])
+    return Outputs(len(keys), as_text(digest))
 
 
 def best(shape: Shape) -> Outputs:
@@ -165,6 +181,7 @@ def _program(
         reference="penstock mixed sql",
         records=RECORDS,
         keys=1000,
+        options={WINDOW_RECORDS: 2} if expected in (windows, hops) else {},
         points=(Point(RECORDS, 1000),),
         write_input=write_timed_record_files,
     ).program()
@@ -172,7 +189,7 @@ def _program(
 
 RELATIONS: dict[str, tuple[BuildStream, BuildStream, Expect, IsOutput | None]] = {
     "sql-group-by": (group_by, group_by_sql, reduce_records.expected, reduce_records.is_output),
-    "sql-tumble": (tumble, tumble_sql, window_reduce.expected, None),
+    "sql-tumble": (tumble, tumble_sql, windows, None),
     "sql-hop": (hop, hop_sql, hops, None),
     "sql-top-n": (top_n, top_n_sql, best, is_best),
 }
