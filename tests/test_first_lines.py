@@ -63,6 +63,9 @@ NAMES = frozenset(
 )
 """Words of people that no name of the package has."""
 
+FILLERS = frozenset({"each", "found", "made"})
+"""Words for a value that no parameter is named by: it has a name of its own, which its reader needs."""
+
 FILE_METHODS = frozenset({"tell"})
 """Names of methods of Python's files."""
 
@@ -128,6 +131,21 @@ def named(source: str) -> list[str]:
     )
 
 
+def filled(source: str) -> list[str]:
+    """Return the parameters of functions that are named by a word for any value, with their lines."""
+    functions = (
+        node
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    )
+    arguments = (node for function in functions for node in ast.walk(function.args))
+    return [
+        f"{node.lineno} {node.arg}"
+        for node in arguments
+        if isinstance(node, ast.arg) and node.arg in FILLERS
+    ]
+
+
 def _name(node: ast.AST) -> str:
     """Return the name that a node defines or reads; empty if it has none."""
     of_class = {ast.Name: "id", ast.arg: "arg", ast.Attribute: "attr"}
@@ -164,6 +182,20 @@ def test_no_name_has_a_word_of_people() -> None:
 def test_names_with_a_word_of_people_are_found() -> None:
     source = "def _tell(told):\n    a.heard = file.tell()\n    teller = 1\n    _Wanted, task = asked, 1\n"
     assert named(source) == ["1 _tell", "1 told", "2 heard", "4 _Wanted", "4 asked"]
+
+
+def test_no_parameter_is_named_by_a_word_for_any_value() -> None:
+    named_so = [
+        f"{path.relative_to(SOURCE)}:{name}"
+        for path in sorted(SOURCE.rglob("*.py"))
+        for name in filled(path.read_text())
+    ]
+    assert named_so == []
+
+
+def test_parameters_named_by_a_word_for_any_value_are_found() -> None:
+    source = "def f(a, *, found=1):\n    def g(each): ...\n    made = lambda each: a\n"
+    assert filled(source) == ["1 found", "2 each"]
 
 
 def test_no_docstring_begins_with_a_clause() -> None:

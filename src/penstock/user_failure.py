@@ -58,16 +58,16 @@ _OF_DATA = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError,
 
 
 def refusal_of(
-    made: type[E], failed: str, cause: BaseException, created: CallSite | None, *, hint: str
+    error_class: type[E], failed: str, cause: BaseException, created: CallSite | None, *, hint: str
 ) -> E:
     """Return `failure_as` of a callable that makes a value of a record; it is permanent if the record is what is wrong."""
-    refused = failure_as(made, failed, cause, created, hint=hint)
+    refused = failure_as(error_class, failed, cause, created, hint=hint)
     refused.permanent(is_permanent=isinstance(cause, _OF_DATA))
     return refused
 
 
 def failure_as(
-    made: type[E], failed: str, cause: BaseException, created: CallSite | None, *, hint: str
+    error_class: type[E], failed: str, cause: BaseException, created: CallSite | None, *, hint: str
 ) -> E:
     """Return an error of a class about a user's callable that raised."""
     raise_interrupt(cause)
@@ -76,12 +76,12 @@ def failure_as(
     problem = f"{failed}: {words_of(cause)}"
     if stack:
         problem += f"\n{stack}"
-    return made(problem, hint=hint, origin=site or created)
+    return error_class(problem, hint=hint, origin=site or created)
 
 
 @contextmanager
 def failing_as(
-    made: type[PenstockError], failed: str, created: CallSite | None, *, hint: str
+    error_class: type[PenstockError], failed: str, created: CallSite | None, *, hint: str
 ) -> Iterator[None]:
     """Turn an exception of a user's callable in the block into our error; propagate our errors."""
     try:
@@ -89,7 +89,7 @@ def failing_as(
     except PenstockError:
         raise
     except BaseException as cause:
-        raise failure_as(made, failed, cause, created, hint=hint) from cause
+        raise failure_as(error_class, failed, cause, created, hint=hint) from cause
 
 
 def placed(

@@ -151,20 +151,27 @@ def _sink(text: str) -> tuple[str, tuple[str, str] | None]:
     return name, (one, other)
 
 
-def _json_of(found: Any) -> dict[str, Any]:
-    made = {"sink": found.sink, "verdict": found.verdict, "keys": list(found.how.keys)}
-    if found.problem is not None:
-        return made | {name: getattr(found.problem, name) for name in ("code", "problem", "hint")}
+def _json_of(difference: Any) -> dict[str, Any]:
+    made = {
+        "sink": difference.sink,
+        "verdict": difference.verdict,
+        "keys": list(difference.how.keys),
+    }
+    if difference.problem is not None:
+        return made | {
+            name: getattr(difference.problem, name) for name in ("code", "problem", "hint")
+        }
     sides = ("key", "before", "after")
     return (
         made
-        | {count: getattr(found, count) for count in _COUNTS}
+        | {count: getattr(difference, count) for count in _COUNTS}
         | {
-            "first_time": _value(found.first_time),
-            "first_epochs": [found.first_epoch_a, found.first_epoch_b],
-            "digests": found.digests,
+            "first_time": _value(difference.first_time),
+            "first_epochs": [difference.first_epoch_a, difference.first_epoch_b],
+            "digests": difference.digests,
             "examples": [
-                {side: _value(getattr(change, side)) for side in sides} for change in found.examples
+                {side: _value(getattr(change, side)) for side in sides}
+                for change in difference.examples
             ],
         }
     )
@@ -201,11 +208,15 @@ def _show(differences: Sequence[Any]) -> None:
             typer.echo(f"{each.sink}: {line}")
 
 
-def _first(found: Any) -> list[str]:
+def _first(difference: Any) -> list[str]:
     """Return where the first difference of a sink is, one line each."""
-    if found.digests is not None and found.verdict == "different":
-        return [f"digests {found.digests[0]} and {found.digests[1]}"]
-    epochs = ("a", found.first_epoch_a), ("b", found.first_epoch_b)
+    if difference.digests is not None and difference.verdict == "different":
+        return [f"digests {difference.digests[0]} and {difference.digests[1]}"]
+    epochs = ("a", difference.first_epoch_a), ("b", difference.first_epoch_b)
     lines = [f"{side} has it in epoch {epoch}" for side, epoch in epochs if epoch is not None]
-    time = [] if found.first_time is None else [f"first difference at {_value(found.first_time)}"]
+    time = (
+        []
+        if difference.first_time is None
+        else [f"first difference at {_value(difference.first_time)}"]
+    )
     return [*time, *([f"first difference: {', '.join(lines)}"] if lines else [])]

@@ -31,30 +31,30 @@ _STYLES = {"RUNNING": "green", "FINISHED": "green", "FAILED": "bold red", LOST: 
 _DRIVER_WORDS = {LOST: "its driver was killed; start the same command again to go on"}
 
 
-def status_text(found: dict[str, Any]) -> RenderableType:
+def status_text(facts: dict[str, Any]) -> RenderableType:
     """Return the status for people."""
-    status = found["status"]
-    head = Text(f"{found['name']} ", style="bold")
+    status = facts["status"]
+    head = Text(f"{facts['name']} ", style="bold")
     head.append(status, style=_STYLES.get(status, "yellow"))
-    parts = [records(found["records"])]
-    if found["behind_seconds"] is not None:
-        parts.append(_behind(found["behind_seconds"]))
-    if found["restarts"]:
-        parts.append(f"{found['restarts']:,} restart{'' if found['restarts'] == 1 else 's'}")
+    parts = [records(facts["records"])]
+    if facts["behind_seconds"] is not None:
+        parts.append(_behind(facts["behind_seconds"]))
+    if facts["restarts"]:
+        parts.append(f"{facts['restarts']:,} restart{'' if facts['restarts'] == 1 else 's'}")
     if status in _DRIVER_WORDS:
         parts.append(_DRIVER_WORDS[status])
     head.append(f"  {', '.join(parts)}")
     lines: list[RenderableType] = [head]
-    if found["error"]:
-        lines.append(_error(found["error"]))
-    if found["rounds"]:
-        lines.append(_round_table(found["rounds"]))
-    if found["runs"]:
-        lines.append(_run_table(found["runs"]))
-    if found["operators"]:
-        lines.append(_operator_table(found["operators"]))
-    if found["sinks"]:
-        lines.append(_sink_table(found["sinks"]))
+    if facts["error"]:
+        lines.append(_error(facts["error"]))
+    if facts["rounds"]:
+        lines.append(_round_table(facts["rounds"]))
+    if facts["runs"]:
+        lines.append(_run_table(facts["runs"]))
+    if facts["operators"]:
+        lines.append(_operator_table(facts["operators"]))
+    if facts["sinks"]:
+        lines.append(_sink_table(facts["sinks"]))
     return Group(*lines)
 
 
@@ -287,14 +287,16 @@ def top(
     )
 
 
-def _exit_status(found: dict[str, Any], limit: timedelta | None, console: Console) -> int:
-    if found["status"] in {"FAILED", LOST}:
+def _exit_status(status: dict[str, Any], limit: timedelta | None, console: Console) -> int:
+    if status["status"] in {"FAILED", LOST}:
         return FAILED_STATUS
-    behind = found["behind_seconds"]
+    behind = status["behind_seconds"]
     if limit is None:
         return 0
     if behind is None:
-        is_live = any(run["kind"] == "live" and run["finished_ms"] is None for run in found["runs"])
+        is_live = any(
+            run["kind"] == "live" and run["finished_ms"] is None for run in status["runs"]
+        )
         if is_live:
             warning = "no source counts the pending input of this job: --max-behind has no effect"
             console.print(Text(warning, style="yellow"), soft_wrap=True)

@@ -457,11 +457,11 @@ class Configuration:
         return str(found) if found else f"{option.key} unset"
 
 
-def _parsed(found: _Found, parse: Callable[[str], T]) -> T:
+def _parsed(setting: _Found, parse: Callable[[str], T]) -> T:
     try:
-        return parse(found.text)
+        return parse(setting.text)
     except ConfigError as cause:
-        raise ConfigError(f"{found}: {cause.problem}", hint=cause.hint) from cause
+        raise ConfigError(f"{setting}: {cause.problem}", hint=cause.hint) from cause
 
 
 def _check_known(key: str, value: str, layer: str) -> None:

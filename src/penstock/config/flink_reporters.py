@@ -69,45 +69,47 @@ def flink_reporters(configuration: Configuration) -> FlinkReporters:
     return found
 
 
-def _ineffective(found: FlinkReporters, what: str, instead: str) -> FlinkReporters:
-    return replace(found, ineffective={**found.ineffective, what: instead})
+def _ineffective(reporters: FlinkReporters, what: str, instead: str) -> FlinkReporters:
+    return replace(reporters, ineffective={**reporters.ineffective, what: instead})
 
 
-def _prometheus(found: FlinkReporters, name: str, own: Mapping[str, str]) -> FlinkReporters:
+def _prometheus(reporters: FlinkReporters, name: str, own: Mapping[str, str]) -> FlinkReporters:
     if "host" in own or "hosturl" in {key.lower() for key in own}:
-        return _ineffective(found, name, "metrics are not pushed: let Prometheus scrape ui.port")
+        return _ineffective(
+            reporters, name, "metrics are not pushed: let Prometheus scrape ui.port"
+        )
     port = _FIRST_PORT.fullmatch(own.get("port", str(_USUAL_PORT)))
     if port is None:
-        return _ineffective(found, f"{_PREFIX}{name}.port", "set ui.port to a number")
-    return replace(found, prometheus_port=int(port[1]))
+        return _ineffective(reporters, f"{_PREFIX}{name}.port", "set ui.port to a number")
+    return replace(reporters, prometheus_port=int(port[1]))
 
 
-def _otel(found: FlinkReporters, name: str, own: Mapping[str, str]) -> FlinkReporters:
+def _otel(reporters: FlinkReporters, name: str, own: Mapping[str, str]) -> FlinkReporters:
     endpoint = own.get("exporter.endpoint")
     if endpoint is None:
-        return _ineffective(found, name, "set otel.enabled and otel.endpoint")
+        return _ineffective(reporters, name, "set otel.enabled and otel.endpoint")
     if own.get("exporter.protocol", "gRPC").lower() == "grpc":
         instead = "metrics go by OTLP over HTTP: set otel.enabled, and otel.endpoint to the port for HTTP, 4318 as a rule"
-        return _ineffective(found, name, instead)
-    return replace(found, otel_endpoint=endpoint.removesuffix("/").removesuffix("/v1/metrics"))
+        return _ineffective(reporters, name, instead)
+    return replace(reporters, otel_endpoint=endpoint.removesuffix("/").removesuffix("/v1/metrics"))
 
 
-def _log(found: FlinkReporters, name: str, own: Mapping[str, str]) -> FlinkReporters:
+def _log(reporters: FlinkReporters, name: str, own: Mapping[str, str]) -> FlinkReporters:
     text = own.get("interval", "").strip().lower()
     for long, short in _UNITS.items():
         text = text.replace(long, short)
     try:
         interval = parse_duration(text) if text else _USUAL_INTERVAL
     except ConfigError:
-        return _ineffective(found, f"{_PREFIX}{name}.interval", "set metrics.log-interval")
+        return _ineffective(reporters, f"{_PREFIX}{name}.interval", "set metrics.log-interval")
     if interval <= timedelta(0):
-        return _ineffective(found, f"{_PREFIX}{name}.interval", "set metrics.log-interval")
-    return replace(found, log_interval=interval)
+        return _ineffective(reporters, f"{_PREFIX}{name}.interval", "set metrics.log-interval")
+    return replace(reporters, log_interval=interval)
 
 
-def _unknown(found: FlinkReporters, name: str, _own: Mapping[str, str]) -> FlinkReporters:
+def _unknown(reporters: FlinkReporters, name: str, _own: Mapping[str, str]) -> FlinkReporters:
     return _ineffective(
-        found,
+        reporters,
         name,
         "there are reporters for Prometheus (ui.port), OpenTelemetry (otel.enabled) and the log (metrics.log-interval)",
     )

@@ -174,10 +174,10 @@ SHARED = "Keep the {} on a file system that the driver and all workers share."
 
 
 def wrong_size(
-    path: JobPath, found: int, wrote: int, hint: str, origin: CallSite | None
+    path: JobPath, size: int, wrote: int, hint: str, origin: CallSite | None
 ) -> SinkError:
     """Return the error of a staged file that is not as its task has left it."""
-    problem = f"staged file {path} has {found} bytes; its task wrote {wrote}"
+    problem = f"staged file {path} has {size} bytes; its task wrote {wrote}"
     return SinkError(problem, hint=hint, origin=origin)
 
 

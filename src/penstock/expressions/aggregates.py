@@ -234,7 +234,7 @@ def _net_sum(tree: Expression | None, argument: Expression | None) -> Aggregate:
     return Aggregate((*total.parts, *count), result)
 
 
-def weighted(part: Part, made: Expression) -> Expression:
+def weighted(part: Part, value: Expression) -> Expression:
     """Return a part of a record, given with types, by the weight of the record, without types."""
     if part.merge == "list":
         assert isinstance(part.of_record, Call), "it packs a call"
@@ -244,7 +244,7 @@ def weighted(part: Part, made: Expression) -> Expression:
     if part.merge != "sum":
         msg = f"{part.merge} does not forget values"
         raise TypingError(msg)
-    if name_of(made) == LONG.name:
+    if name_of(value) == LONG.name:
         return Call("multiply", (part.of_record, WEIGHT))
     is_added = Call("greater", (WEIGHT, Literal(0)))
     return Call("case", (is_added, part.of_record, Call("negate", (part.of_record,))))
@@ -317,7 +317,7 @@ def _of_user(
 def _exact_quotient(
     tree: Expression | None,
     argument: Expression | None,
-    made: TypeInformation | None = None,
+    result_type: TypeInformation | None = None,
     *,
     is_mean: bool,
 ) -> Aggregate:
@@ -328,7 +328,7 @@ def _exact_quotient(
         assert tree is not None, "it has an argument"
         _, scale = getattr(kind, "digits", None) or DIGITS
         part = Part("decimal_limbs", "tally", Call("decimal_limbs", (tree,), (scale,)))
-        parameters = (is_mean, scale, made or kind)
+        parameters = (is_mean, scale, result_type or kind)
         return Aggregate((part, *count), lambda parts: Call("decimal_quotient", parts, parameters))
 
     def result(parts: tuple[Expression, ...]) -> Expression:

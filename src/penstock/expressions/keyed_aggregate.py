@@ -210,10 +210,10 @@ class _Parts:
         self._tallies: set[str] = set()
         self._folded: dict[str, Expression] = {}
 
-    def add(self, name: str, merge: str | None, made: Expression) -> None:
+    def add(self, name: str, merge: str | None, value: Expression) -> None:
         """Add a column, if it is not there."""
         if name not in self.outputs:
-            self.outputs[name] = made
+            self.outputs[name] = value
             self.merges.append(merge)
 
     def result_of(self, name: str, aggregate: AggregateExpression) -> Expression:

@@ -105,7 +105,7 @@ class _Writer:
     def _called(self, called: str, call: Call) -> str:
         return f"{called}({', '.join(map(self.text, call.arguments))})"
 
-    def _strict(self, call: Call, made: Callable[[list[str]], str]) -> str:
+    def _strict(self, call: Call, make_text: Callable[[list[str]], str]) -> str:
         """Return a text that is None if an argument is."""
         tests, values = [], []
         for each in call.arguments:
@@ -116,8 +116,8 @@ class _Writer:
             tests.append(f"({name} := {self.text(each)}) is None")
             values.append(name)
         if not tests:
-            return f"({made(values)})"
-        return f"(None if {' or '.join(tests)} else {made(values)})"
+            return f"({make_text(values)})"
+        return f"(None if {' or '.join(tests)} else {make_text(values)})"
 
     def _constant(self, value: Any) -> str:
         if value is None or isinstance(value, bool | str) or type(value) is int:

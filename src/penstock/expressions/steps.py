@@ -53,9 +53,9 @@ class SelectStep:
         return RowTypeInfo([_type_of(made) for _, made in self.outputs], names)
 
     def __str__(self) -> str:
-        def shown(name: str, made: Expression) -> str:
-            is_same = isinstance(made, Field) and made.name == name
-            return name if is_same else f"{name}={made}"
+        def shown(name: str, expression: Expression) -> str:
+            is_same = isinstance(expression, Field) and expression.name == name
+            return name if is_same else f"{name}={expression}"
 
         return f"select {', '.join(shown(*output) for output in self.outputs)}"
 

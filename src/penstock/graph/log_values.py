@@ -116,11 +116,11 @@ class Wrong(Exception):  # noqa: N818 - it is no error of ours: its catcher make
         self.hint = hint
 
 
-def exact_splits(found: list[Any]) -> dict[str, LogSplit]:
+def exact_splits(given: list[Any]) -> dict[str, LogSplit]:
     """Return splits by id, with Python's integers."""
-    splits = {split.id: split for split in map(_exact_split, found)}
-    if len(splits) < len(found):
-        raise Wrong(f"returned a split twice: {short(found)}", "Return each split once.")
+    splits = {split.id: split for split in map(_exact_split, given)}
+    if len(splits) < len(given):
+        raise Wrong(f"returned a split twice: {short(given)}", "Return each split once.")
     return splits
 
 
@@ -174,35 +174,35 @@ def lost_records(where: str, at: int, split: LogSplit | None) -> Wrong | None:
     return None
 
 
-def exact_snapshot(found: Any, directory: Path) -> LogSnapshot:
+def exact_snapshot(snapshot: Any, directory: Path) -> LogSnapshot:
     """Return a snapshot with Python's integers."""
-    if not isinstance(found, LogSnapshot):
-        raise Wrong(f"returned {short(found)}", "Return a LogSnapshot, or None.")
-    counts = [*found.files.values(), *found.positions.values()]
-    names = [*found.files, *found.positions]
+    if not isinstance(snapshot, LogSnapshot):
+        raise Wrong(f"returned {short(snapshot)}", "Return a LogSnapshot, or None.")
+    counts = [*snapshot.files.values(), *snapshot.positions.values()]
+    names = [*snapshot.files, *snapshot.positions]
     if any(not isinstance(name, str) or not name for name in names) or any(
         type(count) is not int or not 0 <= count < _END for count in counts
     ):
         raise Wrong(
-            f"returned {short(found)}",
+            f"returned {short(snapshot)}",
             "Return names of files with their numbers of records, and ids of splits with positions.",
         )
-    if any("/" in name or name in {".", ".."} for name in found.files):
-        raise Wrong(f"returned {short(found)}", "Name files in the directory that it got.")
-    missing = [name for name in found.files if not (directory / name).is_file()]
+    if any("/" in name or name in {".", ".."} for name in snapshot.files):
+        raise Wrong(f"returned {short(snapshot)}", "Name files in the directory that it got.")
+    missing = [name for name in snapshot.files if not (directory / name).is_file()]
     if missing:
         raise Wrong(f"named {missing[0]!r}, which it has not written", "Write each file.")
-    return found
+    return snapshot
 
 
-def exact_batch(found: Any, start: int, end: int, *, is_single: bool = True) -> LogBatch:
+def exact_batch(batch: Any, start: int, end: int, *, is_single: bool = True) -> LogBatch:
     """Return a batch of the positions `[start, end)` with lists.
 
     It consumes iterables of the user's, which may raise anything.
     """
-    if not isinstance(found, LogBatch):
-        raise Wrong(f"returned {short(found)}", "Return a LogBatch.")
-    records, following = _records_of(found.records), index(found.next_position)
+    if not isinstance(batch, LogBatch):
+        raise Wrong(f"returned {short(batch)}", "Return a LogBatch.")
+    records, following = _records_of(batch.records), index(batch.next_position)
     if not start <= following <= end:
         raise Wrong(
             f"has next position {following}",
@@ -213,9 +213,9 @@ def exact_batch(found: Any, start: int, end: int, *, is_single: bool = True) -> 
             f"gave {len(records)} records for the {following - start} positions up to {following}",
             "Give each record a position of its own, and return only those of the range.",
         )
-    if found.timestamps is None:
+    if batch.timestamps is None:
         return LogBatch(records, following)
-    times = _times_of(found.timestamps)
+    times = _times_of(batch.timestamps)
     if len(times) != len(records) or set(map(type, times)) - {int}:
         raise Wrong(
             f"gave {len(times)} timestamps for {len(records)} records, of types "
@@ -225,17 +225,17 @@ def exact_batch(found: Any, start: int, end: int, *, is_single: bool = True) -> 
     return LogBatch(records, following, times)
 
 
-def _records_of(found: Any) -> list[Any]:
+def _records_of(given: Any) -> list[Any]:
     """Return records; columns become rows, a column at a time."""
-    if not isinstance(found, pa.RecordBatch | pa.Table):
-        return list(found)
-    make_rows = row_factory(found.schema.names)
+    if not isinstance(given, pa.RecordBatch | pa.Table):
+        return list(given)
+    make_rows = row_factory(given.schema.names)
     records: list[Any] = []
-    for batch in found.to_batches() if isinstance(found, pa.Table) else (found,):
+    for batch in given.to_batches() if isinstance(given, pa.Table) else (given,):
         records += make_rows(map(list, zip(*columns_to_lists(batch), strict=True)))
     return records
 
 
-def _times_of(found: Any) -> list[Any]:
-    is_column = isinstance(found, pa.Array | pa.ChunkedArray)
-    return found.to_pylist() if is_column else list(found)
+def _times_of(times: Any) -> list[Any]:
+    is_column = isinstance(times, pa.Array | pa.ChunkedArray)
+    return times.to_pylist() if is_column else list(times)

@@ -168,15 +168,15 @@ class JobProfile:
         }
 
     @classmethod
-    def from_json(cls, found: Mapping[str, Any]) -> JobProfile:
+    def from_json(cls, fields: Mapping[str, Any]) -> JobProfile:
         """Return the profile that `to_json` encoded."""
         driver = {
-            WALL: found["wall_seconds"],
-            SPARK_JOB: found["job_seconds"],
-            COMMIT: found["commit_seconds"],
+            WALL: fields["wall_seconds"],
+            SPARK_JOB: fields["job_seconds"],
+            COMMIT: fields["commit_seconds"],
         }
-        seconds = {**driver, **found["spent"]}
-        return cls.of({f"{SECONDS_PREFIX}{k}": v for k, v in seconds.items()}, found["slots"])
+        seconds = {**driver, **fields["spent"]}
+        return cls.of({f"{SECONDS_PREFIX}{k}": v for k, v in seconds.items()}, fields["slots"])
 
 
 def _kind(section: str) -> str:

@@ -210,37 +210,39 @@ def window_rows(relation: Relation, group: int) -> WindowRows | str:
     return _refused(window, relation, group) or window
 
 
-def _refused(found: WindowRows, table: WindowTable, group: int) -> str | None:
+def _refused(window_rows: WindowRows, table: WindowTable, group: int) -> str | None:
     """Return why rows cannot be had before they have the windows of a table function."""
-    spec, width = table.spec, len(found.input.columns)
+    spec, width = table.spec, len(window_rows.input.columns)
     keys = [
         output
-        for position, output in enumerate(found.outputs[:group])
-        if found.bound(position) is None
+        for position, output in enumerate(window_rows.outputs[:group])
+        if window_rows.bound(position) is None
     ]
     parts = {key.position if isinstance(key, Field) else None for key in keys}
-    if found.has_sessions and parts != set(table.partition):
+    if window_rows.has_sessions and parts != set(table.partition):
         return "its group is not the partition of its sessions"
     if spec.is_instant and spec.zone != "UTC":
         return f"its windows begin by the clock of {spec.zone}"
-    outputs = enumerate(found.outputs)
+    outputs = enumerate(window_rows.outputs)
     computed = [
-        output for position, output in outputs if position >= group or found.bound(position) is None
+        output
+        for position, output in outputs
+        if position >= group or window_rows.bound(position) is None
     ]
     if any(
         position >= width
-        for expression in (*computed, *found.conditions)
+        for expression in (*computed, *window_rows.conditions)
         for position in columns_of(expression)
     ):
         return "it computes with the bounds of windows"
-    if scanned(found.input, spec.time) is None:
-        return f"{found.input.columns[spec.time].name} is not the timestamp of its rows"
+    if scanned(window_rows.input, spec.time) is None:
+        return f"{window_rows.input.columns[spec.time].name} is not the timestamp of its rows"
     return None
 
 
-def read_through(scalar: Expression, made: tuple[Expression, ...]) -> Expression:
+def read_through(scalar: Expression, outputs: tuple[Expression, ...]) -> Expression:
     """Return an expression over what a selection reads, of one over what it makes."""
-    return with_fields(scalar, lambda column: made[column.position])
+    return with_fields(scalar, lambda column: outputs[column.position])
 
 
 def scanned(relation: Relation, at: int) -> list[tuple[Scan, int]] | None:

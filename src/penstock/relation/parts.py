@@ -156,7 +156,7 @@ def group_parts(
     records: RowTypeInfo,
     group: int,
     calls: Sequence[AggregateCall],
-    made: RowTypeInfo,
+    result_type: RowTypeInfo,
     *,
     is_insert_only: bool = True,
     emits_changes: bool = True,
@@ -185,11 +185,11 @@ def group_parts(
         kept = kept[1:]
     fired, of_windows = aggregate.parts, [at for at, bound in enumerate(bounds) if bound]
     if of_windows:
-        types = [made.field_types[of_windows[0]]] * len(WINDOW_BOUNDS)
+        types = [result_type.field_types[of_windows[0]]] * len(WINDOW_BOUNDS)
         fired = RowTypeInfo([*fired.field_types, *types], [*fired.field_names, *WINDOW_BOUNDS])
     for at in of_windows:
         kept.insert(at, typed(_BOUNDS[bounds[at]], fired, "group by"))
-    outputs = zip(made.field_names, kept, made.field_types, strict=True)
+    outputs = zip(result_type.field_names, kept, result_type.field_types, strict=True)
     last = SelectStep(
         tuple(
             (name, each if _are_alike(each.type_info, kind) else _cast(each, kind, aggregate.parts))

@@ -210,9 +210,9 @@ class Project(OneInput):
     outputs: tuple[Expression, ...]
 
     def __str__(self) -> str:
-        def shown(column: SqlColumn, made: Expression) -> str:
-            is_same = isinstance(made, Field) and str(made) == column.name
-            return column.name if is_same else f"{column.name}={made}"
+        def shown(column: SqlColumn, expression: Expression) -> str:
+            is_same = isinstance(expression, Field) and str(expression) == column.name
+            return column.name if is_same else f"{column.name}={expression}"
 
         pairs = zip(self.columns, self.outputs, strict=True)
         return f"Project {', '.join(shown(*pair) for pair in pairs)}"

@@ -422,8 +422,8 @@ def _simple(name: Name) -> str:
     return ".".join(parts)
 
 
-def _is_table(found: SqlTable | SqlView) -> bool:
-    return isinstance(found, ConnectorTable)
+def _is_table(table: SqlTable | SqlView) -> bool:
+    return isinstance(table, ConnectorTable)
 
 
 def _exists(kind: str, name: str, place: TextPlace) -> SqlError:

@@ -48,20 +48,22 @@ _OF_SQLGLOT: dict[exp.DType, SqlType] = {
 }
 
 
-def of_sqlglot(found: exp.DataType) -> SqlType:
+def of_sqlglot(data_type: exp.DataType) -> SqlType:
     """Return the type that a statement names."""
-    kind = found.this
+    kind = data_type.this
     simple = _OF_SQLGLOT.get(kind)
     if simple is not None:
         return simple
-    inside = found.expressions
-    if kind == _KIND.USERDEFINED and str(found.args.get("kind", "")).upper() == "BYTES":
+    inside = data_type.expressions
+    if kind == _KIND.USERDEFINED and str(data_type.args.get("kind", "")).upper() == "BYTES":
         return BYTES
     if kind == _KIND.DECIMAL:
         digits = [int(each.name) for each in inside]
         precision, scale = [*digits, *(10, 0)[len(digits) :]]
         if not 1 <= precision <= MOST_DIGITS or not 0 <= scale <= precision:
-            raise unsupported(f"DECIMAL({precision}, {scale})", found, hint="Use 1 to 38 digits.")
+            raise unsupported(
+                f"DECIMAL({precision}, {scale})", data_type, hint="Use 1 to 38 digits."
+            )
         return SqlType("DECIMAL", precision, scale)
     if kind == _KIND.ARRAY:
         return array(of_sqlglot(inside[0]))
@@ -72,4 +74,4 @@ def of_sqlglot(found: exp.DataType) -> SqlType:
             tuple(each.name for each in inside),
             tuple(of_sqlglot(each.args["kind"]) for each in inside),
         )
-    raise unsupported(f"the type {found.sql()}", found, hint="Use one of docs/sql.md.")
+    raise unsupported(f"the type {data_type.sql()}", data_type, hint="Use one of docs/sql.md.")

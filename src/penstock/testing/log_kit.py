@@ -110,19 +110,19 @@ class _Check:
             found = [replace(s, start=begins[s.id]) for s in self._source.exact_discover(begins)]
             self.run_on(copy, tuple(found), is_empty=not has_records)
 
-    def run_on(self, copy: LogSource, found: tuple[LogSplit, ...], *, is_empty: bool) -> None:
+    def run_on(self, copy: LogSource, splits: tuple[LogSplit, ...], *, is_empty: bool) -> None:
         """Check the splits; with `is_empty` it is a failure that they have no records."""
-        ranges = [self._range(self._source, each) for each in found]
+        ranges = [self._range(self._source, each) for each in splits]
         if is_empty and not any(each.records for each in ranges):
             self._fail(
-                f"has no records to check, in {len(found)} splits", "Add some before the check."
+                f"has no records to check, in {len(splits)} splits", "Add some before the check."
             )
-        self._discovers(found)
+        self._discovers(splits)
         for whole in ranges:
             self._reads(whole, copy)
             self._costs(whole)
             self._finds_times(whole)
-        self._confirms(found, ranges)
+        self._confirms(splits, ranges)
 
     def _range(self, source: LogSource, split: LogSplit) -> _Range:
         """Return the first records of a split."""
@@ -166,13 +166,13 @@ class _Check:
         chosen = self._chance.sample(inside, min(len(inside), _CUTS))
         return sorted({whole.start, whole.start + 1, whole.end, *chosen})
 
-    def _discovers(self, found: tuple[LogSplit, ...]) -> None:
+    def _discovers(self, splits: tuple[LogSplit, ...]) -> None:
         for known in (
-            {split.id: split.start or 0 for split in found},
-            {split.id: split.head for split in found},
+            {split.id: split.start or 0 for split in splits},
+            {split.id: split.head for split in splits},
         ):
             again = {split.id: split for split in self._source.exact_discover(known)}
-            for split in found:
+            for split in splits:
                 if again[split.id].head < split.head:
                     self._fail(
                         f"gave head {again[split.id].head} for split {split.id!r}, and {split.head} "
@@ -200,8 +200,8 @@ class _Check:
                     "Return the position of the first record whose timestamp is not less, or the end.",
                 )
 
-    def _confirms(self, found: tuple[LogSplit, ...], ranges: list[_Range]) -> None:
-        starts = {split.id: split.start or 0 for split in found}
+    def _confirms(self, splits: tuple[LogSplit, ...], ranges: list[_Range]) -> None:
+        starts = {split.id: split.start or 0 for split in splits}
         for _ in range(2):
             self._source.exact_confirm(starts)
         self._source.exact_discover(starts)

@@ -47,9 +47,9 @@ FORMS: dict[str, Form] = {
 """Top module and name of an annotated class to the form."""
 
 
-def record_batch(made: Any, schema: pa.Schema) -> pa.RecordBatch:
+def record_batch(result: Any, schema: pa.Schema) -> pa.RecordBatch:
     """Return the columns of a schema from a result of a function; other columns are left out."""
-    columns = _columns(made)
+    columns = _columns(result)
     missing = [name for name in schema.names if name not in columns]
     if missing:
         has = ", ".join(map(str, columns)) or "none"
@@ -59,20 +59,20 @@ def record_batch(made: Any, schema: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def _columns(made: Any) -> Mapping[str, Any]:
-    if isinstance(made, Mapping):
-        return made
-    if not isinstance(made, pa.RecordBatch | pa.Table):
-        made = _arrow(made)
-    return dict(zip(made.schema.names, made.columns, strict=True))
+def _columns(result: Any) -> Mapping[str, Any]:
+    if isinstance(result, Mapping):
+        return result
+    if not isinstance(result, pa.RecordBatch | pa.Table):
+        result = _arrow(result)
+    return dict(zip(result.schema.names, result.columns, strict=True))
 
 
-def _arrow(made: Any) -> pa.Table:
-    if hasattr(made, "to_arrow"):  # Polars
-        return made.to_arrow()
-    if type(made).__module__.partition(".")[0] == "pandas":
-        return pa.Table.from_pandas(made, preserve_index=False)
-    msg = f"it returned {type(made).__name__}, which is not a batch of columns"
+def _arrow(result: Any) -> pa.Table:
+    if hasattr(result, "to_arrow"):  # Polars
+        return result.to_arrow()
+    if type(result).__module__.partition(".")[0] == "pandas":
+        return pa.Table.from_pandas(result, preserve_index=False)
+    msg = f"it returned {type(result).__name__}, which is not a batch of columns"
     raise ValueError(msg)
 
 

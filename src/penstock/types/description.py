@@ -172,11 +172,13 @@ def _user_type(components: Any) -> StoredUserType:
     return StoredUserType(name, version)
 
 
-def _sequences(tag: str, made: Callable[[TypeInformation], TypeInformation]) -> _DescriptionRule:
+def _sequences(
+    tag: str, make_type: Callable[[TypeInformation], TypeInformation]
+) -> _DescriptionRule:
     return _DescriptionRule(
         tag,
         lambda sequence: describe_type(sequence.element_type),
-        lambda element: made(_type_of(element)),
+        lambda element: make_type(_type_of(element)),
     )
 
 

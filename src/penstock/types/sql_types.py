@@ -228,21 +228,21 @@ _OF_BASIC = {
 }
 
 
-def of_type_info(found: TypeInformation) -> SqlType:
+def of_type_info(type_info: TypeInformation) -> SqlType:
     """Return the type of SQL of values of a type; `ANY` of values that are only passed on."""
-    if isinstance(found, BasicTypeInfo) and found.name in _OF_BASIC:
-        return _OF_BASIC[found.name]
-    if isinstance(found, PrimitiveArrayTypeInfo) and found.is_bytes:
+    if isinstance(type_info, BasicTypeInfo) and type_info.name in _OF_BASIC:
+        return _OF_BASIC[type_info.name]
+    if isinstance(type_info, PrimitiveArrayTypeInfo) and type_info.is_bytes:
         return BYTES
     if isinstance(
-        found, ListTypeInfo | BasicArrayTypeInfo | ObjectArrayTypeInfo | PrimitiveArrayTypeInfo
+        type_info, ListTypeInfo | BasicArrayTypeInfo | ObjectArrayTypeInfo | PrimitiveArrayTypeInfo
     ):
-        return array(of_type_info(found.element_type))
-    if isinstance(found, MapTypeInfo):
+        return array(of_type_info(type_info.element_type))
+    if isinstance(type_info, MapTypeInfo):
         return SqlType(
-            "MAP", components=(of_type_info(found.key_type), of_type_info(found.value_type))
+            "MAP", components=(of_type_info(type_info.key_type), of_type_info(type_info.value_type))
         )
-    if isinstance(found, RowTypeInfo | TupleTypeInfo):
-        types = tuple(map(of_type_info, found.field_types))
-        return row(tuple(found.field_names), types)
-    return SqlType("ANY", stored=found)
+    if isinstance(type_info, RowTypeInfo | TupleTypeInfo):
+        types = tuple(map(of_type_info, type_info.field_types))
+        return row(tuple(type_info.field_names), types)
+    return SqlType("ANY", stored=type_info)

@@ -129,18 +129,18 @@ def _keep(key: tuple[Path, tuple[str, ...]], opened: _OpenFile) -> None:
     _open[key] = opened
 
 
-def _column(found: pa.RecordBatch, field: pa.Field, file: DataFile, path: Path) -> pa.Array:
+def _column(batch: pa.RecordBatch, field: pa.Field, file: DataFile, path: Path) -> pa.Array:
     for name, value in file.partition:
         if name == field.name:
-            return pa.repeat(pa.scalar(value, field.type), found.num_rows)
-    at = found.schema.get_field_index(field.name)
+            return pa.repeat(pa.scalar(value, field.type), batch.num_rows)
+    at = batch.schema.get_field_index(field.name)
     if at < 0:
-        return pa.nulls(found.num_rows, field.type)
+        return pa.nulls(batch.num_rows, field.type)
     try:
-        return found.column(at).cast(field.type)
+        return batch.column(at).cast(field.type)
     except pa.ArrowException as cause:
         raise SourceError(
-            f"column {field.name!r} of {path} has the type {found.column(at).type}, and is read as {field.type}: "
+            f"column {field.name!r} of {path} has the type {batch.column(at).type}, and is read as {field.type}: "
             f"{cause}",
             hint="The column was changed after the program was written. Start in a new checkpoint directory, "
             "or leave the column out with columns(…).",
@@ -449,11 +449,11 @@ class DeltaSource(LogSource):
 
 
 def _records(
-    found: pa.RecordBatch, file: DataFile, marks: list[str] | None
+    batch: pa.RecordBatch, file: DataFile, marks: list[str] | None
 ) -> pa.RecordBatch | list[Row]:
     if file.rows is RowsOfFile.INSERTED:
-        return found
-    made = row_factory(found.schema.names)(map(list, zip(*columns_to_lists(found), strict=True)))
+        return batch
+    made = row_factory(batch.schema.names)(map(list, zip(*columns_to_lists(batch), strict=True)))
     for row, mark in zip(made, marks or ["delete"] * len(made), strict=True):
         row.set_row_kind(_KINDS[mark])
     return made

@@ -199,7 +199,7 @@ def is_transient(error: Any) -> bool:
 
 @contextmanager
 def kafka_errors(
-    made: type[PenstockError],
+    error_class: type[PenstockError],
     properties: KafkaProperties,
     doing: str,
     origin: CallSite | None = None,
@@ -208,7 +208,7 @@ def kafka_errors(
     try:
         yield
     except library().KafkaException as cause:
-        raise made(
+        raise error_class(
             f"cannot {doing} at {properties.servers}: "
             f"{properties.masked(words_of_kafka(cause.args[0]))}",
             hint=_hint(cause.args[0]),

@@ -128,16 +128,16 @@ class FlinkKafkaConsumer(KafkaSource):
         object.__setattr__(self, "starting", starting)
         return self
 
-    def _take_over(self, made: KafkaSource) -> None:
+    def _take_over(self, source: KafkaSource) -> None:
         KafkaSource.__init__(
             self,
-            made.topics,
-            made.properties,
-            made.deserializer,
-            made.starting,
-            made.stopping,
-            made.malformed,
-            made.records_per_second,
+            source.topics,
+            source.properties,
+            source.deserializer,
+            source.starting,
+            source.stopping,
+            source.malformed,
+            source.records_per_second,
         )
 
 

@@ -153,11 +153,11 @@ def view_of(properties: KafkaProperties, topics: KafkaTopics) -> ClusterView:
         return found
 
 
-def _checked(found: Any) -> int:
+def _checked(answer: Any) -> int:
     """Return the offset of an answer."""
-    if found.error is not None:
-        raise library().KafkaException(found.error)
-    offset: int = found.offset
+    if answer.error is not None:
+        raise library().KafkaException(answer.error)
+    offset: int = answer.offset
     return offset
 
 

@@ -98,7 +98,7 @@ class Decoder:
 
     def _add(
         self,
-        found: list[Run],
+        runs: list[Run],
         pending: list[tuple[TableReader | None, bytes]],
         position: int,
         timestamp_ms: int,
@@ -111,9 +111,9 @@ class Decoder:
                 continue
             rows = reader.rows(messages, position, timestamp_ms) if len(messages) >= _MANY else None
             if rows is None:
-                found.append([reader.change(each, position, timestamp_ms) for each in messages])
+                runs.append([reader.change(each, position, timestamp_ms) for each in messages])
             else:
-                found.append(rows)
+                runs.append(rows)
 
     def _truncate(self, message: bytes, position: int) -> None:
         count, _ = _TRUNCATE.unpack_from(message, 1)

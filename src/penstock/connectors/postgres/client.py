@@ -213,7 +213,7 @@ def patiently(call: Callable[[], T], seconds: float = PATIENCE_SECONDS) -> T:
 
 @contextmanager
 def postgres_errors(
-    made: type[PenstockError],
+    error_class: type[PenstockError],
     address: PostgresAddress,
     doing: str,
     origin: CallSite | None = None,
@@ -227,7 +227,7 @@ def postgres_errors(
         hint = next((text for key, text in _HINTS.items() if state.startswith(key)), _OTHER_HINT)
         named = f"{state}: " if state else ""
         is_repeated = state.startswith(_REPEATED) and state != _MAY_COME
-        raise made(
+        raise error_class(
             f"cannot {doing} of {address.describe()}: {named}{words}", hint=hint, origin=origin
         ).permanent(
             is_repeated

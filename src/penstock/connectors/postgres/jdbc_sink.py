@@ -220,20 +220,20 @@ class JdbcSink:
         return PostgresSink(address, writes)
 
 
-def _writes(found: re.Match[str]) -> TableWrites | None:
+def _writes(match: re.Match[str]) -> TableWrites | None:
     """Return the writes of a statement, None if rows of one key do not simply replace each other."""
-    columns = _split(found["columns"])
-    keys = () if found["keys"] is None else _split(found["keys"])
-    if found["values"].count("?") != len(columns) or not {*keys} <= {*columns}:
+    columns = _split(match["columns"])
+    keys = () if match["keys"] is None else _split(match["keys"])
+    if match["values"].count("?") != len(columns) or not {*keys} <= {*columns}:
         return None
     if keys:
-        sets = found["sets"] or ""
+        sets = match["sets"] or ""
         pairs = [_split(f"{one} {other}") for one, other in re.findall(_SET, sets, re.IGNORECASE)]
         others = {(column, column) for column in columns if column not in keys}
         left = re.sub(_SET, "", sets, flags=re.IGNORECASE).replace(",", "").strip()
         if {*pairs} != others or left:
             return None
-    name = _split(found["table"])
+    name = _split(match["table"])
     return TableWrites(
         TableName(*name) if len(name) > 1 else TableName("public", *name), columns, keys
     )

@@ -103,9 +103,9 @@ def known_id(slot: str, known: Iterable[str]) -> str | None:
     return next((each for each in known if each.partition("@")[0] == slot), None)
 
 
-def check_kinds(found: Publication, name: str, kinds: Sequence[str]) -> None:
+def check_kinds(publication: Publication, name: str, kinds: Sequence[str]) -> None:
     """Refuse a publication without a kind of changes that is to be read."""
-    lacking = [kind for kind in kinds if kind in found.lacks]
+    lacking = [kind for kind in kinds if kind in publication.lacks]
     if lacking:
         raise SourceError(
             f"publication {name!r} does not have {', '.join(lacking)}, so such changes would not come",
@@ -142,11 +142,11 @@ def check_unchanged(
     return found.text
 
 
-def _changed(name: str, found: Publication, known: str) -> SourceError:
+def _changed(name: str, publication: Publication, known: str) -> SourceError:
     oid, version, _ = known.split(".")
-    if oid != found.oid:
+    if oid != publication.oid:
         what, missed = "was dropped and made again", "all changes between the two"
-    elif version != found.version:
+    elif version != publication.version:
         what = "was altered (its parameters, name or owner)"
         missed = "changes of a kind that it did not publish for a while"
     else:
@@ -154,7 +154,7 @@ def _changed(name: str, found: Publication, known: str) -> SourceError:
         missed = "changes of that table that were committed meanwhile"
     return SourceError(
         f"publication {name!r} {what} since the job began: {missed} are never read",
-        hint=f"To be right, {_ANEW}. If nothing was missed, go on: set_publication_accepted({found.text!r}).",
+        hint=f"To be right, {_ANEW}. If nothing was missed, go on: set_publication_accepted({publication.text!r}).",
     ).permanent()
 
 

@@ -166,21 +166,21 @@ class _FromItsStart:
         del split
         return islice(self.function(), start, None)
 
-    def read_on(self, found: list[Any], start: int, end: int) -> None:
+    def read_on(self, records: list[Any], start: int, end: int) -> None:
         """Append the records at `[start, end)`, as many as there are before an error."""
         at, running = self._kept or (-1, iter(()))
         self._kept = None  # an iterator that raised cannot be continued
         if at != start:
             running = iter(self(0, start))
         if not self._copies:
-            found.extend(islice(running, end - start))
+            records.extend(islice(running, end - start))
             # The generator runs on after these records and could change objects that it yielded.
-            if not all(map(is_immutable, found)):
-                found.clear()
+            if not all(map(is_immutable, records)):
+                records.clear()
                 self._copies = True
                 running = iter(self(0, start))
         if self._copies:
-            found.extend(map(copy_value, islice(running, end - start)))
+            records.extend(map(copy_value, islice(running, end - start)))
         self._kept = end, running
 
     def __getstate__(self) -> Callable[[], Iterable[Any]]:

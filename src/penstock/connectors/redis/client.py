@@ -111,13 +111,16 @@ def longest_argument(address: RedisAddress) -> int:
 
 @contextmanager
 def redis_errors(
-    made: type[PenstockError], address: RedisAddress, doing: str, origin: CallSite | None = None
+    error_class: type[PenstockError],
+    address: RedisAddress,
+    doing: str,
+    origin: CallSite | None = None,
 ) -> Iterator[None]:
     """Turn an error of Redis in the block into one of ours, without secrets."""
     try:
         yield
     except library().RedisError as cause:
-        raise made(
+        raise error_class(
             f"cannot {doing} at {address.shown}: {type(cause).__name__}: {address.masked(str(cause))}",
             hint="Check the address and the login, and that the server is up. The job goes on where it was.",
             origin=origin,

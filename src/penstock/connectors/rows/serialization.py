@@ -212,8 +212,8 @@ def _bytes_of(message: object) -> bytes:
     )
 
 
-def _mismatch(required: str, found: Any) -> TypeMismatchError:
+def _mismatch(required: str, value: Any) -> TypeMismatchError:
     return TypeMismatchError(
-        f"the schema writes {required}, got {found!r} of type {type(found).__name__}",
+        f"the schema writes {required}, got {value!r} of type {type(value).__name__}",
         hint="Map the records to what the schema writes first.",
     )

@@ -133,8 +133,8 @@ def _sum_of_decimals(wide: dict[str, Any], name: str, how: str, kernels: list[_K
     wide[name] = wide[name].cast(_WIDE)
     kernels.append((name, how))
 
-    def checked(found: pa.Table) -> Any:
-        total = found[f"{name}_{how}"]
+    def checked(table: pa.Table) -> Any:
+        total = table[f"{name}_{how}"]
         if pc.any(pc.greater_equal(pc.abs(total), _decimal_limit())).as_py():
             raise CannotMergeError
         return total
@@ -153,9 +153,9 @@ def _extreme_float(wide: dict[str, Any], name: str, how: str, kernels: list[_Ker
     wide[flag] = pc.fill_null(is_nan, how == "min")
     kernels += [(name, how), (flag, merge)]
 
-    def with_nan(found: pa.Table) -> Any:
-        value = found[f"{name}_{how}"]
-        is_lost = pc.and_(found[f"{flag}_{merge}"], pc.is_valid(value))
+    def with_nan(table: pa.Table) -> Any:
+        value = table[f"{name}_{how}"]
+        is_lost = pc.and_(table[f"{flag}_{merge}"], pc.is_valid(value))
         return pc.if_else(is_lost, pa.scalar(np.nan, value.type), value)
 
     return with_nan
@@ -173,12 +173,12 @@ def _tally(wide: dict[str, Any], name: str, _how: str, kernels: list[_Kernel]) -
     column = _one(wide.pop(name), None)
     _add_rows(wide, len(column), kernels)
 
-    def added(found: pa.Table) -> pa.Array:
+    def added(table: pa.Table) -> pa.Array:
         rows, keys, counts = entries(column)
-        group_of = _groups_of_rows(_one(found[f"{_ROW}_list"], None), len(column))
+        group_of = _groups_of_rows(_one(table[f"{_ROW}_list"], None), len(column))
         coded = keys.dictionary_encode()
         sizes, codes, totals = summed(
-            group_of[rows], coded.indices.to_numpy(), counts, found.num_rows
+            group_of[rows], coded.indices.to_numpy(), counts, table.num_rows
         )
         offsets = np.concatenate(([0], np.cumsum(sizes))).astype(np.int32)
         values = coded.dictionary.take(pa.array(codes))
@@ -201,8 +201,8 @@ def _list(wide: dict[str, Any], name: str, _how: str, kernels: list[_Kernel]) ->
     column = _one(wide.pop(name), None)
     _add_rows(wide, len(column), kernels)
 
-    def appended(found: pa.Table) -> pa.Array:
-        groups = _one(found[f"{_ROW}_list"], None)
+    def appended(table: pa.Table) -> pa.Array:
+        groups = _one(table[f"{_ROW}_list"], None)
         ordered = column.take(groups.flatten())
         sizes = pc.fill_null(pc.list_value_length(ordered), 0).to_numpy()
         until = np.concatenate(([0], np.cumsum(sizes)))

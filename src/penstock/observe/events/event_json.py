@@ -105,7 +105,7 @@ def to_line(event: JobEvent) -> str:
     return encodable(text) + "\n"
 
 
-def from_json(found: Mapping[str, Any]) -> JobEvent | None:
+def from_json(encoded: Mapping[str, Any]) -> JobEvent | None:
     """Return the event of an object; None for one of another version.
 
     Metrics of functions are a `MetricSummary` each.
@@ -116,11 +116,11 @@ def from_json(found: Mapping[str, Any]) -> JobEvent | None:
         >>> from_json({"v": 1, "event": "Teleported"}) is None
         True
     """
-    kind = _CLASSES.get(str(found.get("event")))
-    if kind is None or found.get("v") != VERSION or type(found.get("at_ms", 0)) is not int:
+    kind = _CLASSES.get(str(encoded.get("event")))
+    if kind is None or encoded.get("v") != VERSION or type(encoded.get("at_ms", 0)) is not int:
         return None
     known = {each.name for each in fields(kind)}
-    values = {name: value for name, value in found.items() if name in known}
+    values = {name: value for name, value in encoded.items() if name in known}
     try:
         if "metrics" in values:
             values["metrics"] = {

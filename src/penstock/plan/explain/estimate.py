@@ -225,19 +225,19 @@ def _state_bytes(operator: OperatorSpec) -> int:
     return MEASURED_BYTES["open window of a key" if is_window else "value state of a key"]
 
 
-def render_estimate(found: Estimate) -> str:
+def render_estimate(estimate: Estimate) -> str:
     """Return the estimate for people."""
     rows = (
-        ("driver", found.driver_bytes),
-        ("JVM", found.jvm_bytes),
-        ("workers", found.worker_bytes),
-        ("state", found.state_bytes),
-        ("memory", found.memory_bytes),
+        ("driver", estimate.driver_bytes),
+        ("JVM", estimate.jvm_bytes),
+        ("workers", estimate.worker_bytes),
+        ("state", estimate.state_bytes),
+        ("memory", estimate.memory_bytes),
     )
     lines = [
-        f"{found.records:,} records, {found.keys:,} keys, {found.slots} tasks at a time",
+        f"{estimate.records:,} records, {estimate.keys:,} keys, {estimate.slots} tasks at a time",
         "",
-        f"  time      {_time(found.seconds)}",
+        f"  time      {_time(estimate.seconds)}",
         *(f"  {name:<9} {size / _MIB:,.0f} MiB" for name, size in rows),
         "",
         "Your functions count as next to nothing. Within a factor of two for programs of the benchmarks, on their machine:",

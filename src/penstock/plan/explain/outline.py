@@ -142,12 +142,12 @@ def _end(
 
 
 def _datasets(
-    ends: Sequence[Source | Sink], made: type[PenstockError], of: SourcePlan | SinkPlan
+    ends: Sequence[Source | Sink], error_class: type[PenstockError], of: SourcePlan | SinkPlan
 ) -> tuple[Dataset, ...]:
     failed = (
         f"{'source' if isinstance(of, SourcePlan) else 'sink'} {of.name!r} failed on datasets()"
     )
-    with failing_as(made, failed, of.origin, hint="Correct datasets()."):
+    with failing_as(error_class, failed, of.origin, hint="Correct datasets()."):
         return tuple(dict.fromkeys(each for end in ends for each in end.datasets()))
 
 

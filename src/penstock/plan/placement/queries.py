@@ -70,14 +70,14 @@ def place_queries(plan: PhysicalPlan) -> PhysicalPlan:
     return replace(plan, graph=_placed(plan.graph, made)) if made else plan
 
 
-def _placed(graph: LogicalGraph, made: Mapping[int, _Placed]) -> LogicalGraph:
+def _placed(graph: LogicalGraph, placed: Mapping[int, _Placed]) -> LogicalGraph:
     """Return a graph with sources of queries, which may have expressions behind them."""
     nodes: dict[int, Node] = {}
     sources: dict[int, int] = {}
     for node in graph.nodes:
         place = 2 * node.id + 1  # a source before it has an even number
         inputs = tuple(2 * key + 1 for key in node.inputs)
-        part, whole, behind = made.get(node.id, (node, None, None))
+        part, whole, behind = placed.get(node.id, (node, None, None))
         if whole is None:
             nodes[place] = replace(node, id=place, inputs=inputs)
             continue

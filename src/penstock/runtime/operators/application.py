@@ -63,9 +63,9 @@ class Application:
         self._loop(self, (position, values, timestamps, results, stamps))
 
 
-def _one(made: Application, batch: _Batch) -> None:
+def _one(application: Application, batch: _Batch) -> None:
     position, _, timestamps, results, stamps = batch
-    call, copy = made.call, made.copy
+    call, copy = application.call, application.copy
     if copy is None:
         results += [call(value) for value in position]
     else:
@@ -74,9 +74,9 @@ def _one(made: Application, batch: _Batch) -> None:
         stamps += timestamps
 
 
-def _truth(made: Application, batch: _Batch) -> None:
+def _truth(application: Application, batch: _Batch) -> None:
     position, values, timestamps, results, stamps = batch
-    call, copy = made.call, made.copy
+    call, copy = application.call, application.copy
     if copy is None:
         # Not `compress`: it would silently end at a `__bool__` that raises StopIteration.
         keep = [bool(call(value)) for value in position]
@@ -92,9 +92,9 @@ def _truth(made: Application, batch: _Batch) -> None:
         stamps += compress(timestamps, keep)
 
 
-def _one_or_none(made: Application, batch: _Batch) -> None:
+def _one_or_none(application: Application, batch: _Batch) -> None:
     position, _, timestamps, results, stamps = batch
-    call, copy = made.call, made.copy
+    call, copy = application.call, application.copy
     if copy is None:
         returned = [call(value) for value in position]
     else:
@@ -105,9 +105,9 @@ def _one_or_none(made: Application, batch: _Batch) -> None:
         stamps += compress(timestamps, keep)
 
 
-def _many(made: Application, batch: _Batch) -> None:
+def _many(application: Application, batch: _Batch) -> None:
     position, _, timestamps, results, stamps = batch
-    call, extend = made.call, results.extend
+    call, extend = application.call, results.extend
     if timestamps is None:
         for value in position:
             extend(call(value))
@@ -118,9 +118,9 @@ def _many(made: Application, batch: _Batch) -> None:
         stamps.extend([stamp] * (len(results) - before))
 
 
-def _many_or_none(made: Application, batch: _Batch) -> None:
+def _many_or_none(application: Application, batch: _Batch) -> None:
     position, _, timestamps, results, stamps = batch
-    call, extend = made.call, results.extend
+    call, extend = application.call, results.extend
     if timestamps is None:
         for value in position:
             produced = call(value)
@@ -135,9 +135,9 @@ def _many_or_none(made: Application, batch: _Batch) -> None:
             stamps.extend([stamp] * (len(results) - before))
 
 
-def _many_or_none_with_context(made: Application, batch: _Batch) -> None:
+def _many_or_none_with_context(application: Application, batch: _Batch) -> None:
     position, _, timestamps, results, stamps = batch
-    call, context, extend = made.call, made.context, results.extend
+    call, context, extend = application.call, application.context, results.extend
     assert context is not None, "the table of loops passes one"
     if timestamps is None:
         context.current_timestamp = None
@@ -212,19 +212,23 @@ class ApplyOperator(Operator):
         context = ProcessContext(self._timers, spec=spec) if spec.kind.takes_context else None
         return applications(spec, self.emission, (context, context))
 
-    def _collect(self, made: Application, values: list[Any], timestamps: list[int] | None) -> None:
+    def _collect(
+        self, application: Application, values: list[Any], timestamps: list[int] | None
+    ) -> None:
         self.records_in += len(values)
-        self._apply(made, values, timestamps)
+        self._apply(application, values, timestamps)
 
-    def _apply(self, made: Application, values: list[Any], timestamps: list[int] | None) -> None:
+    def _apply(
+        self, application: Application, values: list[Any], timestamps: list[int] | None
+    ) -> None:
         self._timers.watermark = self.watermark
         position = iter(values)
         results: list[Any] = []
         new_stamps: list[int] = []
         try:
-            made.run(position, values, timestamps, results, new_stamps)
+            application.run(position, values, timestamps, results, new_stamps)
         except BaseException as cause:
-            raise self.failed(cause, values, position, of_input=made.of_input) from cause
+            raise self.failed(cause, values, position, of_input=application.of_input) from cause
         stamps = None if timestamps is None else new_stamps
         if self.spec.kind.has_side_outputs:
             (results, stamps), sides = split_tagged(results, stamps)

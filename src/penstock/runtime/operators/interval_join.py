@@ -155,10 +155,10 @@ class IntervalBuffer:
                 yield group, key, end, unmatched
             self._table[group].remove(key, time)
 
-    def _unmatched(self, found: Sequence[Any]) -> list[Any]:
+    def _unmatched(self, matches: Sequence[Any]) -> list[Any]:
         if self._has_marks:
-            return [record for record, has_matched in found if not has_matched]
-        return list(found) if self._pads else []
+            return [record for record, has_matched in matches if not has_matched]
+        return list(matches) if self._pads else []
 
 
 class InternalJoinContext:
@@ -289,12 +289,12 @@ class IntervalJoinOperator(BuffersInputs):
                 self._call(_pairs(number, value, others), number, time, other_time)
 
     def _match(
-        self, number: int, own: tuple[int, Any], found: Iterator[tuple[int, list[Any]]]
+        self, number: int, own: tuple[int, Any], matches: Iterator[tuple[int, list[Any]]]
     ) -> bool:
         """Join one record with those of the other side that match it, and return whether there is one."""
         kind, condition = self._interval.kind, self._interval.condition
         (time, value), has_matched = own, False
-        for other_time, others in found:
+        for other_time, others in matches:
             pairs = list(_pairs(number, value, others))
             places = [
                 index for index, pair in enumerate(pairs) if condition is None or condition(*pair)

@@ -276,9 +276,9 @@ class ResultChanges:
         return [is_known and count > 0 for is_known, count in zip(known, counts, strict=True)]
 
 
-def _changes(had: list[bool], has: list[bool], made: list[Row]) -> Iterator[Row]:
+def _changes(had: list[bool], has: list[bool], rows: list[Row]) -> Iterator[Row]:
     """Yield changes in order of keys."""
-    earlier, later = iter(made), iter(made[sum(had) :])
+    earlier, later = iter(rows), iter(rows[sum(had) :])
     for was, now in zip(had, has, strict=True):
         before = next(earlier) if was else None
         after = next(later) if now else None

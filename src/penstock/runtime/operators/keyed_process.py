@@ -44,7 +44,7 @@ class KeyedApplyOperator(KeyedOperator):
 
     def apply(
         self,
-        made: Application,
+        application: Application,
         values: list[Any],
         timestamps: list[int] | None,
         key: Any = NO_KEY,
@@ -53,9 +53,11 @@ class KeyedApplyOperator(KeyedOperator):
         results, stamps = self.waiting_results(with_timestamps=timestamps is not None)
         position = iter(values)
         try:
-            made.run(position, values, timestamps, results, stamps)
+            application.run(position, values, timestamps, results, stamps)
         except BaseException as cause:
-            raise self.failed(cause, values, position, key=key, of_input=made.of_input) from cause
+            raise self.failed(
+                cause, values, position, key=key, of_input=application.of_input
+            ) from cause
         self.flush_if_many()
 
 

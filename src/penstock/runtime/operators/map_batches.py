@@ -53,14 +53,14 @@ class BatchCalls:
             batch = batch.take(pa.array([*range(rows), *[rows - 1] * missing], pa.int64()))
         return self._batches.form(batch)
 
-    def rows(self, made: Any, count: int) -> list[Any]:
+    def rows(self, result: Any, count: int) -> list[Any]:
         """Return the rows of a result of the function; see `columns`."""
-        return rows_of(self.columns(made, count))
+        return rows_of(self.columns(result, count))
 
-    def columns(self, made: Any, count: int) -> pa.RecordBatch:
+    def columns(self, result: Any, count: int) -> pa.RecordBatch:
         """Return the columns of a result of the function."""
         try:
-            batch = record_batch(made, self._results)
+            batch = record_batch(result, self._results)
         except (ValueError, TypeError) as refused:  # pyarrow's errors are of these classes
             problem = str(refused)
         else:

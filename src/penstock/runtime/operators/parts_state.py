@@ -157,7 +157,7 @@ class PartsState:
         return Update(before, was_known, after)
 
     def _known(
-        self, found: pa.RecordBatch, keys: list[Any], groups: _Groups
+        self, stored: pa.RecordBatch, keys: list[Any], groups: _Groups
     ) -> tuple[pa.RecordBatch, list[bool]]:
         """Return a row per key with its key and what state has of it, NULL if nothing; and whether it has anything."""
         known: list[Any] = []
@@ -171,7 +171,7 @@ class PartsState:
             for (name, kind), values in zip(self._types[width:], kept[width:], strict=True)
         ]
         rows = pa.RecordBatch.from_arrays(
-            [*found.columns, *arrays], schema=self.merge.columns.schema
+            [*stored.columns, *arrays], schema=self.merge.columns.schema
         )
         return rows, [each is not nothing for each in known]
 

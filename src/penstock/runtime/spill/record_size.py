@@ -72,16 +72,16 @@ def _deep_size(record: Any, seen: set[int]) -> int:
     return total
 
 
-def _parts(found: Any) -> Iterator[Any]:
-    if isinstance(found, dict):
-        yield from found
-        yield from found.values()
-    elif isinstance(found, tuple | list | set | frozenset):
-        yield from found
-    if type(found).__module__ == "builtins":
+def _parts(value: Any) -> Iterator[Any]:
+    if isinstance(value, dict):
+        yield from value
+        yield from value.values()
+    elif isinstance(value, tuple | list | set | frozenset):
+        yield from value
+    if type(value).__module__ == "builtins":
         return
-    yield from (getattr(found, "__dict__", None) or {}).values()
-    for name in slot_names(type(found)):
-        part = getattr(found, name, None) if not name.startswith("__") else None
+    yield from (getattr(value, "__dict__", None) or {}).values()
+    for name in slot_names(type(value)):
+        part = getattr(value, name, None) if not name.startswith("__") else None
         if part is not None:
             yield part

@@ -90,6 +90,6 @@ def _of_rows(
     return checked_switch(latest, positions, needed, described, origin)
 
 
-def _whole(found: Any) -> Any:
+def _whole(value: Any) -> Any:
     """Return a decimal without a fraction, which a big integer is in a column, as a number."""
-    return int(found) if isinstance(found, Decimal) and found == found.to_integral() else found
+    return int(value) if isinstance(value, Decimal) and value == value.to_integral() else value

@@ -87,12 +87,12 @@ def least(call: Call, left: Column, right: Column) -> Column:
 
 
 def _extreme(
-    call: Call, left: Column, right: Column, found: Column, of_zeros: Callable[[], Column]
+    call: Call, left: Column, right: Column, extreme: Column, of_zeros: Callable[[], Column]
 ) -> Column:
     if _is_float(call):  # the sum of 0.0 and -0.0 is 0.0, the greater one
         are_zeros = (left == sf.lit(0)) & (right == sf.lit(0))
-        found = sf.when(are_zeros, of_zeros()).otherwise(found)
-    return sf.when(left.isNotNull() & right.isNotNull(), found)
+        extreme = sf.when(are_zeros, of_zeros()).otherwise(extreme)
+    return sf.when(left.isNotNull() & right.isNotNull(), extreme)
 
 
 def is_nan(_: Call, value: Column) -> Column:

@@ -211,16 +211,16 @@ def _compared(sink: str, pair: Pair, how: OutputComparison) -> OutputDifference:
     return found
 
 
-def _compare_digests(found: OutputDifference, one: JobOutput, other: JobOutput) -> None:
+def _compare_digests(difference: OutputDifference, one: JobOutput, other: JobOutput) -> None:
     """Compare counts and digests, which are of all rows as they are."""
-    if found.how.keys or found.how.tolerances or found.how.ignored:
+    if difference.how.keys or difference.how.tolerances or difference.how.ignored:
         raise ArgumentError(
-            f"sink {found.sink!r} has kept a digest of its rows, which has neither keys nor columns",
+            f"sink {difference.sink!r} has kept a digest of its rows, which has neither keys nor columns",
             hint="Run the shadow with --sinks files.",
         )
     digests = one.digest(), other.digest()
-    found.rows_a, found.rows_b = (digest.rows for digest in digests)
-    found.digests = digests[0].text, digests[1].text
+    difference.rows_a, difference.rows_b = (digest.rows for digest in digests)
+    difference.digests = digests[0].text, digests[1].text
 
 
 def _both(sink: str, pair: Pair) -> tuple[JobOutput, JobOutput]:

@@ -158,12 +158,14 @@ def entry_columns(
     return tuple(columns)
 
 
-def _subkey_column(name: str, schema: StateSchema, found: TypeInformation | None) -> EntryColumn:
+def _subkey_column(
+    name: str, schema: StateSchema, type_info: TypeInformation | None
+) -> EntryColumn:
     declared = schema.subkey_type
     if schema.kind.is_list:
         return EntryColumn(name, Types.LONG())
     if declared is None or isinstance(declared, PickledBytesTypeInfo):
-        return EntryColumn(name, found)
+        return EntryColumn(name, type_info)
     return declared_column(name, declared)
 
 

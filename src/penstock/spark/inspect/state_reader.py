@@ -75,29 +75,29 @@ def surveyed(rows: Iterable[Row]) -> dict[tuple[str, str], StateSurvey]:
 
 
 def chosen_state(
-    found: dict[tuple[str, str], StateSurvey],
+    surveys: dict[tuple[str, str], StateSurvey],
     directory: JobPath,
     uid: str,
     name: str,
     uids: Callable[[], Names],
 ) -> StateSurvey:
     """Return the survey of one state."""
-    if not found:
+    if not surveys:
         raise StateError(
             f"{directory} has no state of an operator {uid!r}",
             hint=_known("the uids", uids()),
         )
-    if (uid, name) not in found:
+    if (uid, name) not in surveys:
         raise StateError(
             f"operator {uid!r} has no state {name!r} in {directory}",
-            hint=_known("its states", (state for _, state in found)),
+            hint=_known("its states", (state for _, state in surveys)),
         )
-    return found[uid, name]
+    return surveys[uid, name]
 
 
-def key_types(found: StateSurvey) -> tuple[TypeInformation | None, TypeInformation | None]:
+def key_types(survey: StateSurvey) -> tuple[TypeInformation | None, TypeInformation | None]:
     """Return the types of the columns of keys and subkeys; None means text."""
-    return type_of_kinds(found.keys), type_of_kinds(found.subkeys)
+    return type_of_kinds(survey.keys), type_of_kinds(survey.subkeys)
 
 
 def name_rows(counted: Iterable[Row]) -> list[tuple[Any, ...]]:

@@ -79,10 +79,10 @@ _TIMES = (TimestampType, TimestampNTZType)
 _has_local_time = re.compile(r"(^|[<,:])timestamp($|[>,])").search
 
 
-def misfit(found: StructType, declared: StructType) -> str | None:
+def misfit(actual: StructType, declared: StructType) -> str | None:
     """Return the first column of a file that does not fit the declared columns, None if all fit."""
     declared_fields = {field.name.lower(): field for field in declared.fields}
-    for field in found.fields:
+    for field in actual.fields:
         expected = declared_fields.get(field.name.lower())
         if expected is not None and not fits(field.dataType, expected.dataType):
             types = f"{field.dataType.simpleString()}, and {expected.dataType.simpleString()}"
@@ -90,38 +90,38 @@ def misfit(found: StructType, declared: StructType) -> str | None:
     return None
 
 
-def fits(found: DataType, declared: DataType) -> bool:
+def fits(actual: DataType, declared: DataType) -> bool:
     """Return whether every value of a type is one of another."""
-    if found == declared:
+    if actual == declared:
         return True
     if isinstance(declared, ArrayType):
-        return isinstance(found, ArrayType) and fits(found.elementType, declared.elementType)
+        return isinstance(actual, ArrayType) and fits(actual.elementType, declared.elementType)
     if isinstance(declared, MapType):
         return (
-            isinstance(found, MapType)
-            and fits(found.keyType, declared.keyType)
-            and fits(found.valueType, declared.valueType)
+            isinstance(actual, MapType)
+            and fits(actual.keyType, declared.keyType)
+            and fits(actual.valueType, declared.valueType)
         )
     if isinstance(declared, StructType):
-        return isinstance(found, StructType) and misfit(found, declared) is None
-    return _scalar_fits(found, declared)
+        return isinstance(actual, StructType) and misfit(actual, declared) is None
+    return _scalar_fits(actual, declared)
 
 
-def _scalar_fits(found: DataType, declared: DataType) -> bool:
-    digits = _DIGITS.get(type(found))
+def _scalar_fits(actual: DataType, declared: DataType) -> bool:
+    digits = _DIGITS.get(type(actual))
     if isinstance(declared, _READ_AS_INT):  # narrow ones are checked behind the reader
-        return isinstance(found, _READ_AS_INT)
+        return isinstance(actual, _READ_AS_INT)
     if isinstance(declared, LongType):
         return digits is not None
     if isinstance(declared, DoubleType):
-        return isinstance(found, (FloatType, *_READ_AS_INT))
+        return isinstance(actual, (FloatType, *_READ_AS_INT))
     if isinstance(declared, DecimalType):
         before = declared.precision - declared.scale
-        if isinstance(found, DecimalType):
-            return found.scale <= declared.scale and found.precision - found.scale <= before
+        if isinstance(actual, DecimalType):
+            return actual.scale <= declared.scale and actual.precision - actual.scale <= before
         return digits is not None and digits <= before
     return any(
-        isinstance(declared, kinds) and isinstance(found, kinds) for kinds in (_TEXTS, _TIMES)
+        isinstance(declared, kinds) and isinstance(actual, kinds) for kinds in (_TEXTS, _TIMES)
     )
 
 

@@ -130,8 +130,8 @@ def names_with_colon(path: str) -> Iterator[Path]:
         yield from (Path(top, name) for name in sorted(directories + files) if ":" in name)
 
 
-def _as_in_java(found: re.Match[str]) -> str:
-    character = found[0]
+def _as_in_java(match: re.Match[str]) -> str:
+    character = match[0]
     if character.isascii() or unicodedata.category(character) in _SPACES:
         return quote(character, safe="")
     return character

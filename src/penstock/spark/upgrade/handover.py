@@ -193,7 +193,7 @@ def _savepoint_at(configured: str) -> Path:
     return place
 
 
-def _record(directory: Any, made: SinkHandOver, *, is_open: bool = False) -> None:
+def _record(directory: Any, hand_over: SinkHandOver, *, is_open: bool = False) -> None:
     """Record a hand-over under the lock of a directory, so that no driver of it can commit any more."""
     lock = take_lock(directory)
     try:
@@ -202,7 +202,7 @@ def _record(directory: Any, made: SinkHandOver, *, is_open: bool = False) -> Non
             raise HandOverError(
                 f"the job in {directory} has begun meanwhile", hint="Repeat the command."
             )
-        steps.record(HANDED_OVER, asdict(made), lock.fence)
+        steps.record(HANDED_OVER, asdict(hand_over), lock.fence)
     finally:
         lock.release()
 

@@ -102,9 +102,9 @@ def _take(
     return CachedLevel(key, unpacked, level, attempt)
 
 
-def _waiting(made: Iterable[list[Row]], clock: TaskClock) -> Iterator[list[Row]]:
+def _waiting(batches: Iterable[list[Row]], clock: TaskClock) -> Iterator[list[Row]]:
     """Yield the records of level 0; the time until its reader requests more belongs to `WAIT`."""
-    for rows in made:
+    for rows in batches:
         before = clock.switch(WAIT)
         yield rows
         clock.switch(before)

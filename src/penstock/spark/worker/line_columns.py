@@ -39,12 +39,12 @@ class LineColumns:
                 for made in lines.decoded(batch) if batch.num_rows else ():
                     yield self._columns(made)
 
-    def _columns(self, made: pa.RecordBatch | list[Any]) -> pa.RecordBatch:
+    def _columns(self, records: pa.RecordBatch | list[Any]) -> pa.RecordBatch:
         names = self.fields.field_names
-        if isinstance(made, pa.RecordBatch):
-            columns = [made.column(name) for name in names]
+        if isinstance(records, pa.RecordBatch):
+            columns = [records.column(name) for name in names]
         else:
-            rows = [tuple(map(_in_column, (row[name] for name in names))) for row in made]
+            rows = [tuple(map(_in_column, (row[name] for name in names))) for row in records]
             columns = arrow_columns(self.fields, rows)
         return pa.RecordBatch.from_arrays(columns, list(map(column_name, range(len(names)))))
 

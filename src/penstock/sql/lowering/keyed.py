@@ -31,10 +31,10 @@ def same_key(_: Any) -> int:
     return 0
 
 
-def changes_of(rows: Any, function: Any, made: tuple[SqlColumn, ...], name: str) -> Rows:
+def changes_of(rows: Any, function: Any, columns: tuple[SqlColumn, ...], name: str) -> Rows:
     """Return the changes that a function makes of the rows of each key."""
     return rows._derive(  # type: ignore[no-any-return]  # noqa: SLF001
-        KEYED_CHANGES, name, row_type(made), function=function, method="process_changes"
+        KEYED_CHANGES, name, row_type(columns), function=function, method="process_changes"
     )
 
 

@@ -71,13 +71,15 @@ def lower_window_group(lowering: Any, relation: WindowGroupBy) -> Rows:
     return _of_any_row(grouped, relation.columns) if is_filtered else grouped
 
 
-def _of_any_row(rows: Rows, made: tuple[SqlColumn, ...]) -> Rows:
+def _of_any_row(rows: Rows, outputs: tuple[SqlColumn, ...]) -> Rows:
     """Return the groups of sessions of which a row satisfies the condition behind them."""
     count = columns.Field(_ROWS, BIGINT.type_info)
     none = columns.Literal(0, BIGINT.type_info)
     is_any = columns.Call("greater", (count, none), (), BOOLEAN.type_info)
     filtered = evaluated(rows, WhereStep(is_any), "where")
-    fields = ((column.name, columns.Field(column.name, column.type.type_info)) for column in made)
+    fields = (
+        (column.name, columns.Field(column.name, column.type.type_info)) for column in outputs
+    )
     return evaluated(filtered, SelectStep(tuple(fields)), "select")
 
 
@@ -108,30 +110,36 @@ def _windowed(
 
 
 def _merged(
-    lowering: Any, relation: WindowGroupBy, found: WindowRows, *, is_filtered: bool
+    lowering: Any, relation: WindowGroupBy, window_rows: WindowRows, *, is_filtered: bool
 ) -> Rows:
     """Return groups whose parts are merged by key and pane, wherever rows are.
 
     If they are filtered, the number of the rows that satisfy the conditions is their last column.
     """
-    plain = [position for position in range(len(found.outputs)) if found.bound(position) is None]
+    plain = [
+        position
+        for position in range(len(window_rows.outputs))
+        if window_rows.bound(position) is None
+    ]
     keys = sum(position < relation.group for position in plain)
     calls = [_moved(call, plain) for call in relation.calls]
     emitted = list(relation.columns)
-    selected = [(relation.input.columns[position], found.outputs[position]) for position in plain]
-    conditions = list(found.conditions)
+    selected = [
+        (relation.input.columns[position], window_rows.outputs[position]) for position in plain
+    ]
+    conditions = list(window_rows.conditions)
     if is_filtered:
         selected, calls = _filtered(selected, keys, calls, all_of(conditions))
         conditions.clear()
         emitted.append(SqlColumn(_ROWS, BIGINT))
-    table = _selected(lowering, found, conditions, selected)
+    table = _selected(lowering, window_rows, conditions, selected)
     rows = lowering.stream(table)
-    bounds = [found.bound(at) for at in range(relation.group)]
+    bounds = [window_rows.bound(at) for at in range(relation.group)]
     read, made = column_types(table.columns), row_type(tuple(emitted))
     parts = group_parts(read, keys, calls, made, emits_changes=False, bounds=bounds)
     assigner: WindowAssigner[Any, Any] = TumblingEventTimeWindows(1, 0)
-    if found.spec is not None:
-        assigner = _assigner(found.spec)
+    if window_rows.spec is not None:
+        assigner = _assigner(window_rows.spec)
     return _windowed(rows, parts, assigner, has_bounds=any(bounds))
 
 
@@ -168,10 +176,10 @@ def _filtered(
 
 
 def _selected(
-    lowering: Any, found: WindowRows, conditions: list[Expression], selected: _Selected
+    lowering: Any, window_rows: WindowRows, conditions: list[Expression], selected: _Selected
 ) -> Relation:
     """Return the columns of a group without its bounds, and of its arguments, of rows that have a time."""
-    table, spec = found.input, found.spec
+    table, spec = window_rows.input, window_rows.spec
     if spec is not None and not _has_times(lowering, spec, table):
         time = Field("", table.columns[spec.time].type, spec.time)
         absent = Call("is_null", (time,), kind=BOOLEAN)

@@ -264,10 +264,12 @@ def with_columns_of(
     return _appended(relation, scalars)
 
 
-def _appended(relation: Relation, made: list[Expression]) -> tuple[Relation, tuple[int, ...]]:
+def _appended(
+    relation: Relation, expressions: list[Expression]
+) -> tuple[Relation, tuple[int, ...]]:
     positions: list[int] = []
     extra: list[Expression] = []
-    for scalar in made:
+    for scalar in expressions:
         if isinstance(scalar, Field):
             positions.append(scalar.position)
         else:

@@ -90,10 +90,12 @@ def _cast(name: str) -> Build:
 _MOMENTS = frozenset({"DATE", "TIME", *TIMESTAMPS})
 
 
-def _check_moment(text: Literal, made: Expression, node: exp.Expr) -> None:
+def _check_moment(text: Literal, constant: Expression, node: exp.Expr) -> None:
     """Refuse a constant such as DATE '2020-13-01', which would fail the job with its first row."""
-    if not isinstance(made, Literal):
-        raise wrong(f"{text} is no {made.type}", node, hint="Write it as '2020-12-31 23:59:59'.")
+    if not isinstance(constant, Literal):
+        raise wrong(
+            f"{text} is no {constant.type}", node, hint="Write it as '2020-12-31 23:59:59'."
+        )
 
 
 _PRECISIONS = {0: "SECOND", 3: "MILLISECOND"}

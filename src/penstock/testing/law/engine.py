@@ -350,11 +350,13 @@ class _Comparison:
             return made
         return self._with_operator(made, what, parted.inputs)
 
-    def _with_operator(self, made: Disagreement, sink: int, inputs: Inputs) -> Disagreement:
+    def _with_operator(self, disagreement: Disagreement, sink: int, inputs: Inputs) -> Disagreement:
         """Return the disagreement with the first operator whose results differ."""
         tapped = self._program.tapped(self._program.operators_above(sink))
-        parting = parting_sinks(tapped, *Trial(tapped, inputs, made.first, made.second).run())
+        parting = parting_sinks(
+            tapped, *Trial(tapped, inputs, disagreement.first, disagreement.second).run()
+        )
         if not parting or parting[0] == FAILURE:
-            return made
+            return disagreement
         tap = tapped.sinks[parting[0]]
-        return replace(made, operator=tap.name, origin=tap.origin)
+        return replace(disagreement, operator=tap.name, origin=tap.origin)

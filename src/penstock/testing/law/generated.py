@@ -82,8 +82,8 @@ def _with_nulls(sample: Sample, source: SampledSource, rng: random.Random) -> Sa
     parts = [parts_of(element.value) for element in sample]
     nullable = {place for each in parts for place in each if each[place] is None} - {None}
 
-    def null(found: dict[Any, Any]) -> dict[Any, Any]:
-        places = [place for place in found if place in nullable]
+    def null(record: dict[Any, Any]) -> dict[Any, Any]:
+        places = [place for place in record if place in nullable]
         return {rng.choice(places): None} if places else {}
 
     return _changed(sample, null, rng) if nullable else sample
@@ -120,10 +120,10 @@ def _delayed(
 def _in_other_forms(sample: Sample, source: SampledSource, rng: random.Random) -> Sample:
     """Return records with equal numbers of other classes, as 1.0 and True for 1, if no type declares one."""
 
-    def other(found: dict[Any, Any]) -> dict[Any, Any]:
+    def other(record: dict[Any, Any]) -> dict[Any, Any]:
         return {
             place: rng.choice((float(value), bool(value) if value in (0, 1) else value))
-            for place, value in found.items()
+            for place, value in record.items()
             if type(value) is int and abs(value) <= _GREATEST_FORM
         }
 
@@ -141,10 +141,10 @@ def _widened(sample: Sample, source: SampledSource, rng: random.Random) -> Sampl
                 low, high = ranges.get(place, (value, value))
                 ranges[place] = min(low, value), max(high, value)
 
-    def beyond(found: dict[Any, Any]) -> dict[Any, Any]:
-        places = [at for at in found if at in ranges and type(found[at]) in (int, float)]
+    def beyond(record: dict[Any, Any]) -> dict[Any, Any]:
+        places = [at for at in record if at in ranges and type(record[at]) in (int, float)]
         at = rng.choice(places) if places else None
-        return {at: type(found[at])(_beyond(*ranges[at], rng))} if places else {}
+        return {at: type(record[at])(_beyond(*ranges[at], rng))} if places else {}
 
     made = _changed(sample, beyond, rng)
     fitting = tuple(

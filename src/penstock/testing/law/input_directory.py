@@ -75,10 +75,10 @@ def _lines(path: Path, node: Node, most: int) -> list[Any]:
     return path.read_text(encoding="utf-8").splitlines()[:most]
 
 
-def _columns(made: Callable[..., FileSource]) -> Callable[[Path, Node, int], list[Any]]:
+def _columns(make_source: Callable[..., FileSource]) -> Callable[[Path, Node, int], list[Any]]:
     def read(path: Path, node: Node, most: int) -> list[Any]:
         row = node.type_info if isinstance(node.type_info, RowTypeInfo) else None
-        return next(records_of_files(made(path, row), most, node.origin), [])
+        return next(records_of_files(make_source(path, row), most, node.origin), [])
 
     return read
 

@@ -187,9 +187,9 @@ def _given(graph: LogicalGraph, node: Node, values: list[Any], records: int) -> 
     return in_order_of_time(graph, node, _splits_of(values, records))
 
 
-def _splits_of(found: list[Any], records: int) -> list[_Split]:
-    are_splits = bool(found) and all(type(each) is list for each in found)
-    splits = found if are_splits else [found]
+def _splits_of(values: list[Any], records: int) -> list[_Split]:
+    are_splits = bool(values) and all(type(each) is list for each in values)
+    splits = values if are_splits else [values]
     most = max(1, records // max(1, len(splits)))
     return [[_stamped_one(value) for value in split[:most]] for split in splits]
 

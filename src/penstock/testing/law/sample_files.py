@@ -119,11 +119,14 @@ class Mask:
         return self.digest(value) >> (256 - self._width)
 
 
-def _with_masked_keys(made: Change, change: Change) -> Change:
+def _with_masked_keys(masked_change: Change, change: Change) -> Change:
     """Return a masked change whose keys have the masks of the columns with their values: a key has no names."""
     masks = {
         repr(value): mask
-        for row, masked in ((change.before, made.before), (change.after, made.after))
+        for row, masked in (
+            (change.before, masked_change.before),
+            (change.after, masked_change.after),
+        )
         for value, mask in zip((row or {}).values(), (masked or {}).values(), strict=True)
         if mask is not value
     }
@@ -131,8 +134,8 @@ def _with_masked_keys(made: Change, change: Change) -> Change:
     def hidden(key: tuple[Any, ...] | None) -> tuple[Any, ...] | None:
         return None if key is None else tuple(masks.get(repr(part), part) for part in key)
 
-    key = hidden(made.key) or ()
-    return made._replace(key=key, previous_key=hidden(made.previous_key))
+    key = hidden(masked_change.key) or ()
+    return masked_change._replace(key=key, previous_key=hidden(masked_change.previous_key))
 
 
 def _decimal(value: Decimal, mask: Mask) -> Decimal:

@@ -54,9 +54,13 @@ _IMPORTS: Mapping[str, str] = {
 }
 
 
-def text_of_test(script: Path, file: Path, arguments: Sequence[str], found: Disagreement) -> str:
+def text_of_test(
+    script: Path, file: Path, arguments: Sequence[str], disagreement: Disagreement
+) -> str:
     """Return the text of a file of pytest that fails as long as two ways give two answers."""
-    inputs = "".join(f"            {name!r}: {text},\n" for name, text in _inputs(found.inputs))
+    inputs = "".join(
+        f"            {name!r}: {text},\n" for name, text in _inputs(disagreement.inputs)
+    )
     imports = {line for mark, line in _IMPORTS.items() if mark in inputs}
     marked = ["SampleRecord"] if "SampleRecord(" in inputs else []
     names = ", ".join(sorted(["Way", "WayMode", "check_script", *marked]))
@@ -76,7 +80,7 @@ def text_of_test(script: Path, file: Path, arguments: Sequence[str], found: Disa
             *([f"        {list(arguments)!r},"] if arguments else []),
             "        inputs={",
             f"{inputs}        }},",
-            f"        ways=[{found.first!r}, {found.second!r}],",
+            f"        ways=[{disagreement.first!r}, {disagreement.second!r}],",
             "    )",
             "",
         ]

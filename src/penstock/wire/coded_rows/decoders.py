@@ -322,9 +322,9 @@ def _length(number: int) -> list[str]:
     ]
 
 
-def _empty(number: int, is_null: str, made: list[str], again: list[str]) -> list[str]:
+def _empty(number: int, is_null: str, lines: list[str], again: list[str]) -> list[str]:
     """Return lines that read the second tag of an empty list."""
     return [
         f"if tag == {_constant(number, WireType.END)} and {is_null}:",
-        *indented([*made, f"at += {_tag_size(number)}", *again]),
+        *indented([*lines, f"at += {_tag_size(number)}", *again]),
     ]

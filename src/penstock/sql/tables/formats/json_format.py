@@ -56,16 +56,16 @@ class JsonDecoder:
             ) from cause
         return found
 
-    def values(self, found: Any) -> list[Any]:
+    def values(self, parsed: Any) -> list[Any]:
         """Return the values of a parsed object."""
-        if not isinstance(found, dict):
+        if not isinstance(parsed, dict):
             raise TextError("it is not an object")
-        return [self._value(name, read, found) for name, read in self._readers]
+        return [self._value(name, read, parsed) for name, read in self._readers]
 
-    def _value(self, name: str, read: Callable[[Any], Any], found: dict[str, Any]) -> Any:
-        value = found.get(name)
+    def _value(self, name: str, read: Callable[[Any], Any], parsed: dict[str, Any]) -> Any:
+        value = parsed.get(name)
         if value is None:
-            if self._fails_on_missing and name not in found:
+            if self._fails_on_missing and name not in parsed:
                 raise TextError(f"column {name!r}: it is missing")
             return None
         try:
@@ -150,18 +150,18 @@ class DebeziumDecoder:
             ) from cause
         return found
 
-    def _changes(self, found: Any) -> Changes:
-        if isinstance(found, dict) and "payload" in found:
-            found = found["payload"]
-        if not isinstance(found, dict):
+    def _changes(self, parsed: Any) -> Changes:
+        if isinstance(parsed, dict) and "payload" in parsed:
+            parsed = parsed["payload"]
+        if not isinstance(parsed, dict):
             raise TextError("it is not an object")
-        sides = _SIDES.get(str(found.get("op")))
+        sides = _SIDES.get(str(parsed.get("op")))
         if sides is None:
-            raise TextError(f"its op is {found.get('op')!r}, none of {', '.join(_SIDES)}")
+            raise TextError(f"its op is {parsed.get('op')!r}, none of {', '.join(_SIDES)}")
         for side, _ in sides:
-            if found.get(side) is None:
+            if parsed.get(side) is None:
                 raise TextError(f"it has no {side!r}")
-        return [(kind, self._rows.values(found[side])) for side, kind in sides]
+        return [(kind, self._rows.values(parsed[side])) for side, kind in sides]
 
 
 _NO_BEFORE = "it has no 'before'"

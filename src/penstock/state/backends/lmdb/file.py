@@ -174,8 +174,8 @@ def _stats(path: Path) -> list[os.stat_result]:
     return [(path / name).stat() for name in _FILES]
 
 
-def _identity(found: list[os.stat_result]) -> Identity:
-    return tuple((entry.st_dev, entry.st_ino) for entry in found)
+def _identity(stats: list[os.stat_result]) -> Identity:
+    return tuple((entry.st_dev, entry.st_ino) for entry in stats)
 
 
 def _map_size(path: Path) -> int:
