@@ -222,8 +222,8 @@ def _reasons(plan: PhysicalPlan) -> Iterator[Decision]:
             )
 
 
-def _decided(plan: PhysicalPlan, *made: Decision) -> PhysicalPlan:
-    new = tuple(decision for decision in made if decision not in plan.decisions)
+def _decided(plan: PhysicalPlan, *decisions: Decision) -> PhysicalPlan:
+    new = tuple(decision for decision in decisions if decision not in plan.decisions)
     return replace(plan, decisions=plan.decisions + new)
 
 

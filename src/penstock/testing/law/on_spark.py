@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import signal
 import sys
@@ -129,7 +130,11 @@ class _SparkJob:
         log = self._root / "log"
         with log.open("w", encoding="utf-8") as output:
             command = [sys.executable, "-P", "-c", _COMMAND, str(self._root)]
-            process = start_driver(command, self._markers, places, output=output)
+            # Modules that this process has imported, such as those of tests, are there in the same order.
+            path = os.pathsep.join(entry or str(Path.cwd()) for entry in sys.path)
+            process = start_driver(
+                command, self._markers, places, environ={"PYTHONPATH": path}, output=output
+            )
             try:
                 return process.wait(_SECONDS), process.pid, log
             except TimeoutExpired as cause:
