@@ -78,7 +78,8 @@ def test_a_file_in_place_of_a_standard_module_is_named(
     program, tmp_path, monkeypatch, hiding, line
 ):
     name = hiding.removesuffix(".py")
-    monkeypatch.delitem(sys.modules, name, raising=False)
+    for module in [each for each in sys.modules if each.partition(".")[0] == name]:
+        monkeypatch.delitem(sys.modules, module)
     program("", name=hiding)
     program(line)
     try:

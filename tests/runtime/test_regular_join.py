@@ -339,7 +339,7 @@ def test_apply_takes_a_join_function_and_opens_it():
 
 def test_apply_refuses_results_that_cannot_carry_a_kind():
     build = lambda a, b: joined(JoinKind.LEFT)(a, b).apply(lambda left, _: tuple(left))  # noqa: E731
-    with OperatorHarness.of(build) as harness, pytest.raises(TypeMismatchError, match="no Row"):
+    with OperatorHarness.of(build) as harness, pytest.raises(TypeMismatchError, match="not a Row"):
         harness.push(Row(1, "a"))
 
 

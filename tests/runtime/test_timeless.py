@@ -155,7 +155,7 @@ def test_a_watermark_at_an_operator_tells_to_turn_watermarks_off():
             speak()
         assert caught.value.code == "TIME_NO_WATERMARKS"
         assert "operator 'double'" in caught.value.problem
-        assert "Turn off" in caught.value.hint
+        assert "Remove watermark strategies" in caught.value.hint
         assert caught.value.origin is not None
         assert caught.value.origin.filename == __file__
 
