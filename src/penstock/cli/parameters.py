@@ -85,6 +85,8 @@ StartEmpty = Annotated[
         help="Let new and changed operators begin without the history of a source, by its uid. Repeatable.",
     ),
 ]
+"""Sources of which new and changed operators get no history."""
+
 HistoryTables = Annotated[
     list[str] | None,
     typer.Option(
@@ -95,6 +97,7 @@ HistoryTables = Annotated[
         "Example: --history orders=/data/orders",
     ),
 ]
+"""Tables in the place of the history of sources."""
 
 Verbose = Annotated[
     bool,

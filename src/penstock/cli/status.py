@@ -287,16 +287,14 @@ def top(
     )
 
 
-def _exit_status(status: dict[str, Any], limit: timedelta | None, console: Console) -> int:
-    if status["status"] in {"FAILED", LOST}:
+def _exit_status(facts: dict[str, Any], limit: timedelta | None, console: Console) -> int:
+    if facts["status"] in {"FAILED", LOST}:
         return FAILED_STATUS
-    behind = status["behind_seconds"]
+    behind = facts["behind_seconds"]
     if limit is None:
         return 0
     if behind is None:
-        is_live = any(
-            run["kind"] == "live" and run["finished_ms"] is None for run in status["runs"]
-        )
+        is_live = any(run["kind"] == "live" and run["finished_ms"] is None for run in facts["runs"])
         if is_live:
             warning = "no source counts the pending input of this job: --max-behind has no effect"
             console.print(Text(warning, style="yellow"), soft_wrap=True)

@@ -165,7 +165,7 @@ class AzureStore(ObjectStore):
         """Return the facts of an object, None if there is none."""
         try:
             with azure_errors(self.settings, path):
-                found = self._blob(path).get_blob_properties(cls=_found).headers
+                found = self._blob(path).get_blob_properties(cls=_with_headers).headers
         except FileNotFoundError:
             return None
         age = parsedate_to_datetime(found["Date"]) - parsedate_to_datetime(found["Last-Modified"])
@@ -295,7 +295,7 @@ class AzureStore(ObjectStore):
         return [Upload(path, upload_id) for upload_id in begun]
 
 
-def _found(response: Any, *_: Any) -> SimpleNamespace:
+def _with_headers(response: Any, *_: Any) -> SimpleNamespace:
     """Return the headers of an answer; the library has no date, and loses a hook for answers when it sends a request again."""
     return SimpleNamespace(headers=response.headers)
 

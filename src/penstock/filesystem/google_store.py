@@ -101,7 +101,7 @@ def described(settings: GoogleSettings, path: ObjectPath) -> Any:
     name = f"b/{quote(path.bucket)}/o/{quote(path.key, safe='')}"
     address = f"{client.api_endpoint.rstrip('/')}/storage/v1/{name}"
 
-    def described() -> Any:
+    def get() -> Any:
         answer = client._http.get(address, timeout=SECONDS)  # noqa: SLF001 - it has the login
         if not answer.ok:
             raise import_module("google.api_core.exceptions").from_http_response(answer)
@@ -109,7 +109,7 @@ def described(settings: GoogleSettings, path: ObjectPath) -> Any:
 
     try:
         with google_errors(path):
-            return google_retries(settings)(described)()
+            return google_retries(settings)(get)()
     except FileNotFoundError:
         return None
 

@@ -59,9 +59,8 @@ def _refuse(event: str, arguments: tuple[Any, ...]) -> None:
     del arguments  # they may have secrets
     refused, others = _open[-1]
     frame = _frame_of_user(sys._getframe(1))
-    if (
-        frame is None and threading.current_thread() in others
-    ):  # such as a thread of a Spark session
+    # Such as a thread of a Spark session, which is not the program's.
+    if frame is None and threading.current_thread() in others:
         return
     name, origin = "a function", None
     if frame is not None:

@@ -26,7 +26,6 @@ from penstock.program.level import OperatorSpec
 from penstock.program.window_operation import Evaluation
 from penstock.program.windows import RegularWindows
 from penstock.runtime.fold.fold_table import Entries
-from penstock.runtime.fold.panes import pane_starts_of
 from penstock.runtime.fold.parts_merge import PartsMerge
 from penstock.types.arrow import one_batch
 from penstock.wire.row_columns import ColumnRecords, rows_of
@@ -85,7 +84,7 @@ class ColumnWindows:
         if not self._folding.ignores_order:
             batch, times = _sorted(batch, times)
         self._batches.append(batch)
-        self._panes.append(pane_starts_of(times, self._shape))
+        self._panes.append(self._shape.pane_of(times))
         return True
 
     def take(self) -> tuple[pa.RecordBatch, _Times]:
