@@ -43,7 +43,9 @@ class StatePart:
     @property
     def watermarks(self) -> tuple[WatermarkRecord, ...]:
         """The watermarks that its operators received."""
-        return tuple(each for each in self.manifest.watermarks if each.receiver in self.operators)
+        return tuple(
+            record for record in self.manifest.watermarks if record.receiver in self.operators
+        )
 
     @property
     def memory(self) -> dict[str, int]:
@@ -87,7 +89,7 @@ def merge_state(parts: Iterable[StatePart], target: JobPath) -> tuple[StateFile,
         for path in part.files
     ]
     sync_directory(directory)
-    return tuple(each for each in described if each is not None)
+    return tuple(file for file in described if file is not None)
 
 
 def _write(path: JobPath, operators: Collection[str], target: JobPath) -> StateFile | None:
@@ -113,6 +115,6 @@ def _write(path: JobPath, operators: Collection[str], target: JobPath) -> StateF
 def _rows(path: JobPath, operators: pa.Array) -> Iterator[pa.RecordBatch]:
     with pq.ParquetFile(readable(path)) as file:
         for batch in file.iter_batches():
-            found = batch.filter(pc.is_in(batch.column(_OPERATOR), operators))
-            if found.num_rows:
-                yield found
+            rows = batch.filter(pc.is_in(batch.column(_OPERATOR), operators))
+            if rows.num_rows:
+                yield rows

@@ -76,11 +76,11 @@ def _removal(section: Section) -> Section:
 
 def replay(blobs: Iterable[tuple[str, bytes]]) -> GroupReplay:
     """Return the entries that blobs of one operator and key group amount to."""
-    made = GroupReplay()
+    group_replay = GroupReplay()
     for where, blob in blobs:
         for section in open_blob(where, blob):
-            made.apply(section)
-    return made
+            group_replay.apply(section)
+    return group_replay
 
 
 def open_blob(where: str, blob: bytes) -> list[Section]:

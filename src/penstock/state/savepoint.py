@@ -162,7 +162,7 @@ class Savepoint:
     @property
     def generated_uids(self) -> frozenset[str]:
         """The generated uids of operators."""
-        return frozenset(each.uid for each in self.operators if each.is_generated)
+        return frozenset(operator.uid for operator in self.operators if operator.is_generated)
 
     @property
     def unnamed_state(self) -> tuple[str, ...]:
@@ -190,13 +190,15 @@ class Savepoint:
                 "operators": tuple(map(OperatorRecord.from_json, plain["operators"])),
                 "sinks": None if sinks is None else tuple(sinks),
                 "sources": tuple(
-                    SourceRecord(**each | {"kinds": tuple(each["kinds"])})
-                    for each in plain["sources"]
+                    SourceRecord(**source | {"kinds": tuple(source["kinds"])})
+                    for source in plain["sources"]
                 ),
-                "watermarks": tuple(WatermarkRecord(**each) for each in plain["watermarks"]),
+                "watermarks": tuple(
+                    WatermarkRecord(**watermark) for watermark in plain["watermarks"]
+                ),
                 "files": tuple(
-                    StateFile(**each | {"operators": tuple(each["operators"])})
-                    for each in plain["files"]
+                    StateFile(**file | {"operators": tuple(file["operators"])})
+                    for file in plain["files"]
                 ),
             }
         )

@@ -96,19 +96,19 @@ def encode_directory(directory: Directory) -> bytes:
 @lru_cache(_REMEMBERED)
 def decode_directory(data: bytes) -> Directory:
     """Return the directory that `encode_directory` wrote."""
-    n_schemas, at = read_varint(data, 0)
+    n_schemas, offset = read_varint(data, 0)
     schemas = []
     for _ in range(n_schemas):
-        schema, at = _read_text(data, at)
+        schema, offset = _read_text(data, offset)
         schemas.append(schema)
-    n_states, at = read_varint(data, at)
+    n_states, offset = read_varint(data, offset)
     states = []
     for _ in range(n_states):
-        state, at = _read_text(data, at)
-        number, at = read_varint(data, at, n_schemas)
+        state, offset = _read_text(data, offset)
+        number, offset = read_varint(data, offset, n_schemas)
         states.append((state, schemas[number]))
-    if at != len(data):
-        raise _damaged_directory(f"it has {len(data) - at} bytes too many")
+    if offset != len(data):
+        raise _damaged_directory(f"it has {len(data) - offset} bytes too many")
     return tuple(states)
 
 
@@ -117,8 +117,8 @@ def _text(text: str) -> bytes:
     return varint(len(data)) + data
 
 
-def _read_text(data: bytes, at: int) -> tuple[str, int]:
-    length, start = read_varint(data, at)
+def _read_text(data: bytes, offset: int) -> tuple[str, int]:
+    length, start = read_varint(data, offset)
     end = start + length
     try:
         return data[start:end].decode(errors=_HALVES), end
@@ -159,7 +159,7 @@ def unpack(stored: Any) -> Any:
     try:
         if len(stored) == _PAIR:
             size, joined = stored
-            return [joined[at : at + size] for at in range(0, len(joined), size)]
+            return [joined[offset : offset + size] for offset in range(0, len(joined), size)]
         code, packed, joined = stored
         sizes = struct.unpack(f"<{len(packed) // struct.calcsize(code)}{code}", packed)
     except (struct.error, TypeError, ValueError) as cause:
@@ -307,14 +307,14 @@ class Section:
         if len(self) <= size:
             yield self
             return
-        for at in range(0, len(self.cleared), size):
-            yield self._with(cleared=self.cleared[at : at + size])
-        for at in range(0, len(self.keys), size):
-            some = slice(at, at + size)
+        for start in range(0, len(self.cleared), size):
+            yield self._with(cleared=self.cleared[start : start + size])
+        for start in range(0, len(self.keys), size):
+            some = slice(start, start + size)
             subkeys = None if self.subkeys is None else self.subkeys[some]
             yield self._with(keys=self.keys[some], subkeys=subkeys, values=self.values[some])
-        for at in range(0, len(self.removed), size):
-            some = slice(at, at + size)
+        for start in range(0, len(self.removed), size):
+            some = slice(start, start + size)
             subkeys = None if self.removed_subkeys is None else self.removed_subkeys[some]
             yield self._with(removed=self.removed[some], removed_subkeys=subkeys)
 
@@ -416,8 +416,8 @@ def is_blob(data: bytes) -> bool:
 
 def is_intact(blob: bytes) -> bool:
     """Return whether a blob is what was written."""
-    found = crc32(memoryview(blob)[_HEAD.size :], _CHECKSUM_OF_MAGIC)
-    return bool(found == _HEAD.unpack_from(blob)[1])
+    checksum = crc32(memoryview(blob)[_HEAD.size :], _CHECKSUM_OF_MAGIC)
+    return bool(checksum == _HEAD.unpack_from(blob)[1])
 
 
 def checked(blob: bytes) -> bytes:
@@ -461,8 +461,8 @@ def body_of(blob: bytes) -> memoryview:
 
 def _opened(blob: bytes) -> tuple[Directory, memoryview]:
     """Return directory and pickle of a blob."""
-    directory, at = _directory(blob, _end_of_uid(blob))
-    body = memoryview(blob)[at:]
+    directory, offset = _directory(blob, _end_of_uid(blob))
+    body = memoryview(blob)[offset:]
     return directory, body[1:] if body[:1] == _NOT_COMPRESSED else _decompressed(body)
 
 
@@ -470,11 +470,11 @@ def _end_of_uid(blob: bytes) -> int:
     return _HEAD.size + _OWNER.size + int(_OWNER.unpack_from(blob, _HEAD.size)[1])
 
 
-def _directory(blob: bytes, at: int) -> tuple[Directory, int]:
+def _directory(blob: bytes, offset: int) -> tuple[Directory, int]:
     """Return the directory behind the uid, and where what follows begins."""
     try:
-        start = at + _LENGTH.size
-        end = start + _LENGTH.unpack_from(blob, at)[0]
+        start = offset + _LENGTH.size
+        end = start + _LENGTH.unpack_from(blob, offset)[0]
         return decode_directory(blob[start:end]), end
     except (DecodeError, struct.error) as cause:
         raise _damaged(f"has no directory that can be read: {cause}") from cause
@@ -505,8 +505,8 @@ def divided_blob(
         keys = section.keys
         if of_windows and is_by_window(section.state):
             keys = [key for key, _ in keys]
-        for at, group in enumerate(key_groups.of(keys)):
-            places.setdefault(group, []).append(at)
+        for position, group in enumerate(key_groups.of(keys)):
+            places.setdefault(group, []).append(position)
         for group, entries in places.items():
             groups.setdefault(group, []).append(_some(section, entries))
     for group, sections in sorted(groups.items()):
@@ -522,7 +522,7 @@ def _some(section: Section, entries: Sequence[int]) -> Section:
     """Return some entries of a section, which has nothing else."""
 
     def chosen(column: list[Any]) -> list[Any]:
-        return [column[at] for at in entries]
+        return [column[entry] for entry in entries]
 
     subkeys = None if section.subkeys is None else chosen(section.subkeys)
     return replace(

@@ -64,19 +64,19 @@ def split_blobs(number: int, data: bytes) -> Iterator[bytes]:
     """Yield the blobs `join_blobs` joined."""
     if len(data) < _ENTRY.size or crc32(data[:16]) != _ENTRY.unpack_from(data)[3]:
         raise _damaged(f"entry {number} of a change log does not start like one")
-    magic, found, count, _ = _ENTRY.unpack_from(data)
-    if magic != _ENTRY_MAGIC or found != number:
-        raise _damaged(f"entry {number} of a change log is entry {found}")
-    at = _ENTRY.size
+    magic, stored_number, count, _ = _ENTRY.unpack_from(data)
+    if magic != _ENTRY_MAGIC or stored_number != number:
+        raise _damaged(f"entry {number} of a change log is entry {stored_number}")
+    offset = _ENTRY.size
     for _ in range(count):
-        end = at + _LENGTH.size
-        size = _LENGTH.unpack_from(data, at)[0] if end <= len(data) else len(data)
+        end = offset + _LENGTH.size
+        size = _LENGTH.unpack_from(data, offset)[0] if end <= len(data) else len(data)
         if end + size > len(data):
             raise _damaged(f"entry {number} of a change log ends within a blob")
         yield data[end : end + size]
-        at = end + size
-    if at != len(data):
-        raise _damaged(f"entry {number} of a change log has {len(data) - at} bytes too many")
+        offset = end + size
+    if offset != len(data):
+        raise _damaged(f"entry {number} of a change log has {len(data) - offset} bytes too many")
 
 
 Position: TypeAlias = tuple[int, str]

@@ -141,12 +141,12 @@ class EpochLog:
         self._is_base_due = not records
         self._planned = None
         self._files = self._needed()
-        found = {
+        files = {
             f"{folder}/{path.name}"
             for folder in (RECORDS, SEGMENTS)
             for path in (self._directory / folder).iterdir()
         }
-        self._garbage = deque(sorted(found - self._files))
+        self._garbage = deque(sorted(files - self._files))
         return records[-1] if records else None
 
     def drop_logs(self) -> None:
@@ -247,7 +247,7 @@ class EpochLog:
 
 
 def _layout(
-    changes: Iterable[LogChange], at: int
+    changes: Iterable[LogChange], offset: int
 ) -> tuple[dict[LogName, LogState], list[bytes], dict[LogName, Recent]]:
     """Return changed logs, the bytes of the extents within the record, and their entries."""
     logs: dict[LogName, LogState] = {}
@@ -260,9 +260,9 @@ def _layout(
         if change.entries:
             data = join_entries(change.entries)
             last = change.first + len(change.entries) - 1
-            extents = (*extents, Extent(change.first, last, HERE, at, len(data), crc32(data)))
+            extents = (*extents, Extent(change.first, last, HERE, offset, len(data), crc32(data)))
             inline.append(data)
-            at += len(data)
+            offset += len(data)
             recent[change.name] = tuple(enumerate(change.entries, change.first))
         logs[change.name] = change.head, extents
     return logs, inline, recent

@@ -83,11 +83,11 @@ def encode_record(record: EpochRecord, inline: Sequence[bytes]) -> tuple[EpochRe
     }
     text = json.dumps(header, separators=(",", ":")).encode()
     start = _START.pack(_MAGIC, _VERSION, crc32(text), len(text))
-    at = len(start) + len(text)
+    offset = len(start) + len(text)
     placed = replace(
         record,
-        logs=_placed(record.logs, file_of(record.epoch), at),
-        base=None if record.base is None else _placed(record.base, file_of(record.epoch), at),
+        logs=_placed(record.logs, file_of(record.epoch), offset),
+        base=None if record.base is None else _placed(record.base, file_of(record.epoch), offset),
     )
     return placed, b"".join((start, text, record.outcome, *inline))
 
@@ -97,25 +97,25 @@ def read_record(directory: JobPath, epoch: int) -> EpochRecord:
     file = file_of(epoch)
     path = directory / file
     with path.open("rb") as stream:
-        text, at = _read_header(stream, path)
+        text, offset = _read_header(stream, path)
         try:
             header = json.loads(text)
             if header["epoch"] != epoch:
                 raise damaged(path, f"it is the record of epoch {header['epoch']}")
             size, checksum = header["outcome"]
             outcome = stream.read(size)
-            end = at + size + header["inline"]
-            found = stream.seek(0, 2)
-            if found != end:
-                raise damaged(path, f"it has {found} bytes of {end}")
+            end = offset + size + header["inline"]
+            length = stream.seek(0, 2)
+            if length != end:
+                raise damaged(path, f"it has {length} bytes of {end}")
             if crc32(outcome) != checksum:
                 raise damaged(path, "its outcome does not match its checksum")
             base = header["base"]
             return EpochRecord(
                 epoch,
                 header["positions"],
-                _placed(_of_json(header["logs"]), file, at),
-                None if base is None else _placed(_of_json(base), file, at),
+                _placed(_of_json(header["logs"]), file, offset),
+                None if base is None else _placed(_of_json(base), file, offset),
                 outcome,
             )
         except (KeyError, TypeError, ValueError) as cause:

@@ -73,16 +73,16 @@ def split_entries(extent: Extent, data: bytes, directory: JobPath = _NOWHERE) ->
     verify(extent, data, directory)
     file = directory / extent.file
     entries = []
-    at = 0
+    offset = 0
     for _ in range(extent.first, extent.last + 1):
-        end = at + _LENGTH.size
-        size = _LENGTH.unpack_from(data, at)[0] if end <= len(data) else len(data)
+        end = offset + _LENGTH.size
+        size = _LENGTH.unpack_from(data, offset)[0] if end <= len(data) else len(data)
         if end + size > len(data):
             raise damaged(file, f"{_name(extent)} end within an entry")
-        at = end + size
-        entries.append(data[end:at])
-    if at != len(data):
-        raise damaged(file, f"{_name(extent)} have {len(data) - at} bytes too many")
+        offset = end + size
+        entries.append(data[end:offset])
+    if offset != len(data):
+        raise damaged(file, f"{_name(extent)} have {len(data) - offset} bytes too many")
     return entries
 
 

@@ -99,9 +99,9 @@ class LogTable:
         """Put one extent in place of adjacent ones, or of those of them that are left."""
         log = self._logs[name]
         replaced = frozenset(sources)
-        at = [position for position, one in enumerate(log.extents) if one in replaced]
-        if at:
-            log.extents = (*log.extents[: at[0]], extent, *log.extents[at[-1] + 1 :])
+        positions = [position for position, one in enumerate(log.extents) if one in replaced]
+        if positions:
+            log.extents = (*log.extents[: positions[0]], extent, *log.extents[positions[-1] + 1 :])
 
     def merge_ended(self) -> None:
         """Note how many extents the merge left of each log."""
@@ -126,8 +126,8 @@ def _joined(
         if extents:
             raise _torn(name, "it has entries behind its last one")
     elif not extents or extents[0].first > decoded.first or extents[-1].last != decoded.last:
-        found = f"{extents[0].first} to {extents[-1].last}" if extents else "none"
-        raise _torn(name, f"it has entries {decoded.first} to {decoded.last}, stored are {found}")
+        stored = f"{extents[0].first} to {extents[-1].last}" if extents else "none"
+        raise _torn(name, f"it has entries {decoded.first} to {decoded.last}, stored are {stored}")
     return head, extents
 
 

@@ -125,10 +125,10 @@ class SubtaskLog:
         recent = self._recent.get(number)
         if recent is not None:
             return recent
-        at = bisect_right(self._extents, number, key=attrgetter("first")) - 1
-        if at < 0 or number > self._extents[at].last:
+        position = bisect_right(self._extents, number, key=attrgetter("first")) - 1
+        if position < 0 or number > self._extents[position].last:
             return None
-        return self._entries_of(self._extents[at])[number - self._extents[at].first]
+        return self._entries_of(self._extents[position])[number - self._extents[position].first]
 
     def write_entry(self, number: int, data: bytes) -> None:
         """Add an entry; each has the number after the one before."""

@@ -83,11 +83,13 @@ def _basic_check(basic: BasicTypeInfo) -> Check:
 
 def _record_check(type_info: RowTypeInfo | TupleTypeInfo, fields: list[BasicTypeInfo]) -> Check:
     integers = [
-        (at, *_limits(field)) for at, field in enumerate(fields) if field.name in _INTEGER_BITS
+        (position, *_limits(field))
+        for position, field in enumerate(fields)
+        if field.name in _INTEGER_BITS
     ]
     others = [
-        (at, BASIC_RULES[field.name].coerce)
-        for at, field in enumerate(fields)
+        (position, BASIC_RULES[field.name].coerce)
+        for position, field in enumerate(fields)
         if field.name not in _INTEGER_BITS and BASIC_RULES[field.name].settle is not None
     ]
     proven: set[tuple[type, ...]] = set()
@@ -106,11 +108,12 @@ def _record_check(type_info: RowTypeInfo | TupleTypeInfo, fields: list[BasicType
                 if len(proven) < _MAX_COMBINATIONS:
                     proven.add(classes)
                 return True
-            for at, low, high in integers:
-                if values[at] is not None and not low <= values[at] <= high:
+            for position, low, high in integers:
+                if values[position] is not None and not low <= values[position] <= high:
                     return False
             return not others or all(
-                values[at] is None or c(values[at]) is values[at] for at, c in others
+                values[position] is None or c(values[position]) is values[position]
+                for position, c in others
             )
         except ValueError:
             return False

@@ -253,8 +253,8 @@ def common_schema(schemas: Sequence[StateSchema], subject: str) -> StateSchema:
     for keeps_all in (True, False):
         for target in schemas:
             try:
-                for each in schemas:
-                    migration(each, target, subject, keeps_all=keeps_all)
+                for schema in schemas:
+                    migration(schema, target, subject, keeps_all=keeps_all)
             except StateError as cause:
                 refused = cause
             else:
@@ -283,7 +283,9 @@ def _check_parts(
     old, new = _without_time(old), _without_time(new)
     if not isinstance(old, RowTypeInfo) or not isinstance(new, RowTypeInfo):
         raise place.not_readable(old, new)
-    was, now = ([name for name in each.field_names if not is_part(name)] for each in (old, new))
+    was, now = (
+        [name for name in row_type.field_names if not is_part(name)] for row_type in (old, new)
+    )
     if was != now:
         raise place.refusal(
             f"is by the key ({', '.join(was)}), the program aggregates by ({', '.join(now)})",
@@ -424,8 +426,8 @@ def _row_change(old: RowTypeInfo, new: RowTypeInfo, place: _Place) -> Migration 
     place.check_fields(fields)
     origins, n_old = fields.origins, fields.n_stored
     changes = [
-        None if at is None else _change(old.field_types[at], field, place.inside(name))
-        for at, name, field in zip(origins, new.field_names, new.field_types, strict=True)
+        None if origin is None else _change(old.field_types[origin], field, place.inside(name))
+        for origin, name, field in zip(origins, new.field_names, new.field_types, strict=True)
     ]
     if origins == tuple(range(n_old)) and not any(changes):
         return None
@@ -434,7 +436,7 @@ def _row_change(old: RowTypeInfo, new: RowTypeInfo, place: _Place) -> Migration 
         rows, kinds = split_kinds(plain, n_old)
         columns: list[Sequence[Any]] = list(zip(*rows, strict=True))
         nulls = (None,) * len(rows)
-        moved = [nulls if at is None else columns[at] for at in origins]
+        moved = [nulls if origin is None else columns[origin] for origin in origins]
         changed = (c(list(m)) if c else m for c, m in zip(changes, moved, strict=True))
         tuples = zip(*changed, strict=True)
         if kinds is None:

@@ -135,7 +135,7 @@ def _row(row: Any, row_type: RowTypeInfo) -> Row:
     if not isinstance(row, Row) or row._fields is None or set(row._fields) != set(names):
         raise _NoSuchKeyError
     given = row.as_dict()
-    values = [_field(given[name], each) for name, each in _fields(row_type)]
+    values = [_field(given[name], field_type) for name, field_type in _fields(row_type)]
     if row_type.has_form(row) and same_objects(values, list(row)):
         return row
     (formed,) = row_factory(names)([values])

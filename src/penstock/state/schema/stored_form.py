@@ -350,8 +350,8 @@ def stored_values(
     if None not in coded:
         return coded
     rest = [value for value, data in zip(values, coded, strict=True) if data is None]
-    made = iter(codec.to_plain(rest))
-    return [next(made) if data is None else data for data in coded]
+    plain = iter(codec.to_plain(rest))
+    return [next(plain) if data is None else data for data in coded]
 
 
 def _plain_bytes(type_info: TypeInformation) -> Codec:

@@ -127,28 +127,28 @@ class HashBackend:
     def table(self, operator: str, state: str, schema: StateSchema) -> HashTable:
         """Return the table of one state, made empty at first use."""
         schema = self.format.of(schema)
-        found = self._tables.get((operator, state))
-        if found is None or not found.is_claimed or found.schema.text() != schema.text():
+        table = self._tables.get((operator, state))
+        if table is None or not table.is_claimed or table.schema.text() != schema.text():
             self._deferred_of(operator).restore_all()
-            found = self._tables.get((operator, state))
-        if found is None:
+            table = self._tables.get((operator, state))
+        if table is None:
             deferred = self._deferred_of(operator)
-            found = self._tables[operator, state] = HashTable(schema, deferred, is_claimed=True)
-        elif not found.is_claimed or found.schema.text() != schema.text():
-            found.adopt(schema, migration_of(found.schema, schema, operator, state))
-            found.is_claimed = True
-        return found
+            table = self._tables[operator, state] = HashTable(schema, deferred, is_claimed=True)
+        elif not table.is_claimed or table.schema.text() != schema.text():
+            table.adopt(schema, migration_of(table.schema, schema, operator, state))
+            table.is_claimed = True
+        return table
 
     def declare_keys(self, operator: str, key_type: TypeInformation) -> None:
         """Do nothing: keys are objects here."""
 
     def timers(self, operator: str, state: str) -> HashTimers:
         """Return the timers an operator keeps under a name."""
-        found = self._timers.get((operator, state))
-        if found is None:
+        timers = self._timers.get((operator, state))
+        if timers is None:
             table = self.table(operator, state, TIMERS_SCHEMA)
-            found = self._timers[operator, state] = HashTimers(table)
-        return found
+            timers = self._timers[operator, state] = HashTimers(table)
+        return timers
 
     def catch_up(self, log: ChangeLog) -> CopyUse:
         """Bring the copy to the head of the log."""
@@ -236,8 +236,8 @@ class HashBackend:
 
     def groups(self) -> list[int]:
         """Return the key groups that have entries, ascending."""
-        found = {group for table in self._tables.values() for group in table.groups()}
-        return sorted(found.union(*(each.groups() for each in self._deferred.values())))
+        groups = {group for table in self._tables.values() for group in table.groups()}
+        return sorted(groups.union(*(deferred.groups() for deferred in self._deferred.values())))
 
     def key_counts(self) -> dict[str, int | None]:
         """Return uid to keys with state; for an operator with several states, those of the state with most keys.
@@ -245,32 +245,32 @@ class HashBackend:
         The method visits each key group. The keys are None of operators with key groups that were not accessed since the
         state was taken over.
         """
-        found: dict[str, int | None] = {}
+        counts: dict[str, int | None] = {}
         for (operator, _), table in self._tables.items():
             deferred = self._deferred.get(operator)
             if table.schema.kind is StateKind.TIMERS:
                 continue
             if deferred is not None and any(True for _ in deferred.groups()):
-                found[operator] = None
+                counts[operator] = None
                 continue
             keys = sum(len(part.entries) for _, part in table.parts())
-            found[operator] = max(keys, found.get(operator) or 0)
-        return found
+            counts[operator] = max(keys, counts.get(operator) or 0)
+        return counts
 
     def close(self) -> None:
         """Forget everything."""
         self.discard()
 
     def _deferred_of(self, operator: str) -> DeferredGroups:
-        found = self._deferred.get(operator)
-        if found is None:
+        deferred = self._deferred.get(operator)
+        if deferred is None:
 
             def decode(key_group: int, blob: bytes) -> None:
                 for section in decode_blob(blob):
                     self._apply(operator, key_group, section)
 
-            found = self._deferred[operator] = DeferredGroups(decode)
-        return found
+            deferred = self._deferred[operator] = DeferredGroups(decode)
+        return deferred
 
     def _declared(self, operator: str) -> dict[str, StateSchema]:
         return {

@@ -268,8 +268,8 @@ class HashTable:
 
     def groups(self) -> list[int]:
         """Return the key groups that may have entries, ascending."""
-        found = {group for group, part in self._parts.items() if part.has_entries()}
-        return sorted(found.union(self._deferred.groups()))
+        groups = {group for group, part in self._parts.items() if part.has_entries()}
+        return sorted(groups.union(self._deferred.groups()))
 
     def parts(self) -> list[tuple[int, Any]]:
         """Return (key group, part) of all parts that were decoded."""

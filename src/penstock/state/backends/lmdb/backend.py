@@ -152,20 +152,20 @@ class LmdbBackend:
     def table(self, operator: str, state: str, schema: StateSchema) -> LmdbTable:
         """Return the table of one state, made empty at first use."""
         schema = self.format.of(schema)
-        found = self._tables.get((operator, state))
-        if found is None:
-            found = LmdbTable(operator, state, schema, self._coders(operator, schema))
+        table = self._tables.get((operator, state))
+        if table is None:
+            table = LmdbTable(operator, state, schema, self._coders(operator, schema))
             if self._view is not None:
                 self._view.declare(operator, {state: schema})
-                found.begin(self._view)
-            self._tables[operator, state] = found
+                table.begin(self._view)
+            self._tables[operator, state] = table
             self._claim(operator, state)
-        elif found.schema.text() != schema.text():
-            migration_of(found.schema, schema, operator, state)
+        elif table.schema.text() != schema.text():
+            migration_of(table.schema, schema, operator, state)
             if self._view is not None:
                 self._view.declare(operator, {state: schema})
-            found.declare(schema)
-        return found
+            table.declare(schema)
+        return table
 
     def declare_keys(self, operator: str, key_type: TypeInformation) -> None:
         """Declare the type of the keys of an operator; see `key_coder`."""
@@ -174,13 +174,13 @@ class LmdbBackend:
 
     def timers(self, operator: str, state: str) -> LmdbTimers:
         """Return the timers an operator keeps under a name."""
-        found = self._timers.get((operator, state))
-        if found is None:
+        timers = self._timers.get((operator, state))
+        if timers is None:
             table = self.table(operator, state, TIMERS_SCHEMA)
-            found = self._timers[operator, state] = LmdbTimers(table)
+            timers = self._timers[operator, state] = LmdbTimers(table)
             if self._view is not None:
-                found.begin(self._view)
-        return found
+                timers.begin(self._view)
+        return timers
 
     def catch_up(self, log: ChangeLog) -> CopyUse:
         """Bring the copy to the head of the log; a micro-batch begins."""
@@ -257,11 +257,11 @@ class LmdbBackend:
 
         A group whose entries were all removed in this micro-batch may be among them.
         """
-        found = self._stored_groups()
+        groups = self._stored_groups()
         for table in self._tables.values():
-            found.update(group for group, part in table.parts() if part.has_entries())
-        found.update(group for _, group, _ in self._unclaimed)
-        return sorted(found)
+            groups.update(group for group, part in table.parts() if part.has_entries())
+        groups.update(group for _, group, _ in self._unclaimed)
+        return sorted(groups)
 
     def close(self) -> None:
         """Let go of the copy, which stays for other processes."""
@@ -289,7 +289,7 @@ class LmdbBackend:
         """Return a text that differs between copies that write their addresses in different ways."""
         if not self.format.coded_rows:
             return ""
-        known = {name: describe_type(each) for name, each in sorted(self._keys.items())}
+        known = {name: describe_type(key_type) for name, key_type in sorted(self._keys.items())}
         return f", coded keys {json.dumps(known)}"
 
     def _coders(self, operator: str, schema: StateSchema) -> Coders:

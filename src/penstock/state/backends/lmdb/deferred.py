@@ -100,8 +100,8 @@ class DeferredBlobs:
 
     def of(self, operator: str) -> OperatorBlobs | None:
         """Return the deferred blobs of an operator, None if there are none."""
-        found = self._operators.get(operator)
-        return found if found is not None and found.groups else None
+        blobs = self._operators.get(operator)
+        return blobs if blobs is not None and blobs.groups else None
 
     def all(self) -> Iterable[OperatorBlobs]:
         """Return the operators that have deferred blobs."""
@@ -109,11 +109,11 @@ class DeferredBlobs:
 
     def to_add(self, operator: str, declared: Mapping[str, str]) -> OperatorBlobs:
         """Return where blobs of an operator are added that were checked for `declared`."""
-        found = self._operators.get(operator)
-        if found is None:
-            found = OperatorBlobs(len(self._operators), operator)
-            self._operators[operator] = found
-        if not found.groups:
-            found.declared = dict(declared)
+        blobs = self._operators.get(operator)
+        if blobs is None:
+            blobs = OperatorBlobs(len(self._operators), operator)
+            self._operators[operator] = blobs
+        if not blobs.groups:
+            blobs.declared = dict(declared)
         self.is_changed = True
-        return found
+        return blobs

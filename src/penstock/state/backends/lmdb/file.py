@@ -93,9 +93,9 @@ class LocalFile:
             readahead=False,
         )
         self._page_bytes = self._env.stat()["psize"]
-        found = _stats(path)
-        self._identity = _identity(found)
-        self._lock_bytes = found[1].st_size
+        stats = _stats(path)
+        self._identity = _identity(stats)
+        self._lock_bytes = stats[1].st_size
         if not self.is_whole():  # to read what is not there would end the process (SIGBUS)
             raise StateError(
                 f"the local copy of state in {path} is cut short",
@@ -138,12 +138,12 @@ class LocalFile:
     def is_whole(self) -> bool:
         """Return whether the files at the path are still these, and not cut short."""
         try:
-            data, lock = found = _stats(self.path)
+            data, lock = stats = _stats(self.path)
         except OSError:
             return False
         # In this order: LMDB reads its first two pages to compute the number of pages.
         return (
-            _identity(found) == self._identity
+            _identity(stats) == self._identity
             and lock.st_size >= self._lock_bytes
             and data.st_size >= 2 * self._page_bytes
             and data.st_size >= self._expected_bytes()
@@ -158,8 +158,8 @@ class LocalFile:
         data = self.path / _FILES[0]
         expected = self._expected_bytes()
         with suppress(FileNotFoundError):  # private, or deleted: it is never opened again
-            found = _stats(self.path)
-            if _identity(found) == self._identity and found[0].st_size < expected:
+            stats = _stats(self.path)
+            if _identity(stats) == self._identity and stats[0].st_size < expected:
                 os.truncate(data, expected)
 
     def free_dead_readers(self) -> None:

@@ -131,8 +131,8 @@ def snapshot_group(
             table = view.catalog.tables[table_id]
             change = changes.get((table.operator, table.state))
             coders = coders_of(table.operator, StateSchema.parse(table.schemas[0]))
-            found = _stored_sections(table, rows, change, current(table), coders)
-            sections += [(table.operator, section) for section in found]
+            table_sections = _stored_sections(table, rows, change, current(table), coders)
+            sections += [(table.operator, section) for section in table_sections]
         yield from _blobs(key_group, sections, compression)
     written = [
         (operator, section)

@@ -231,11 +231,11 @@ class LmdbNestedPart:
     def subkeys(self, key: Any) -> list[Any]:
         """Return the subkeys of `key`."""
         inner = self._open(key)
-        found = [subkey for subkey, value in inner.items() if value is not ABSENT]
+        subkeys = [subkey for subkey, value in inner.items() if value is not ABSENT]
         if not inner.is_whole:
             addresses = self._source.addresses(inner.prefix)
-            found += [subkey for _, subkey in addresses if subkey not in inner]
-        return found
+            subkeys += [subkey for _, subkey in addresses if subkey not in inner]
+        return subkeys
 
     def is_empty(self, key: Any) -> bool:
         """Return whether `key` has no entries."""
@@ -394,20 +394,20 @@ class LmdbTable:
 
     def changes(self, part: Any) -> Section:
         """Return what changed in a part, with values in plain form."""
-        found = part.take_changes()
-        values = stored_values(self._codec, found.values, found.coded or None)
+        changes = part.take_changes()
+        values = stored_values(self._codec, changes.values, changes.coded or None)
         text = self.schema.text()
         if not self.schema.kind.is_nested:
-            return Section(self.state, text, found.keys, None, values, found.removed)
+            return Section(self.state, text, changes.keys, None, values, changes.removed)
         return Section(
             self.state,
             text,
-            found.keys,
-            found.subkeys,
+            changes.keys,
+            changes.subkeys,
             values,
-            found.removed,
-            found.removed_subkeys,
-            found.cleared,
+            changes.removed,
+            changes.removed_subkeys,
+            changes.cleared,
         )
 
     def take(self, key_group: int, section: Section, values: list[Any]) -> None:
@@ -458,8 +458,8 @@ class LmdbTable:
 
     def items(self, prefix: bytes) -> Iterator[tuple[Any, Any, Any]]:
         """Yield (key, subkey, value) of all stored entries that begin with `prefix`."""
-        found = self._entries(prefix)
-        while some := list(islice(found, _AT_ONCE)):
+        stored_entries = self._entries(prefix)
+        while some := list(islice(stored_entries, _AT_ONCE)):
             by_number: dict[int, list[tuple[int, Any, Any, Any]]] = {}
             for entry in some:
                 by_number.setdefault(entry[0], []).append(entry)

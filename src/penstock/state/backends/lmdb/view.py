@@ -93,11 +93,11 @@ class View:
 
     def declare(self, operator: str, declared: Mapping[str, StateSchema]) -> None:
         """Restore what may not be deferred: it has entries of these states under other schemas."""
-        found = self._deferred.of(operator)
-        if found is None:
+        blobs = self._deferred.of(operator)
+        if blobs is None:
             return
         texts = {state: schema.text() for state, schema in declared.items()}
-        if not texts.items() <= found.declared.items():
+        if not texts.items() <= blobs.declared.items():
             self._rewrite(lambda writer: writer.declare(operator, declared))
 
     def scan(self, prefix: bytes) -> Iterator[Stored]:
@@ -114,12 +114,12 @@ class View:
 
     def groups_of(self, table: int) -> list[int]:
         """Return the key groups in which a table has entries, ascending."""
-        found = []
+        groups = []
         for group in self.groups():
             prefix = entry_prefix(group, table)
             if next(self.scan(prefix), None) is not None:
-                found.append(group)
-        return found
+                groups.append(group)
+        return groups
 
     def first_of_each(self, prefix: bytes, size: int | Callable[[bytes], int]) -> Iterator[bytes]:
         """Yield the first of the entries that share their first bytes, without reading the rest."""
@@ -194,17 +194,17 @@ class View:
 
     def _seek(self, cursor: lmdb.Cursor[bytes], start: bytes, intact: Intact) -> bool:
         """Go to the first entry from `start` on; return whether there is one."""
-        found = cursor.set_range(start)
-        if found:
+        has_entry = cursor.set_range(start)
+        if has_entry:
             raw, stored = cursor.item()
             if raw < start or not intact(raw, stored):
                 self.damaged(f"entry {raw.hex()} does not match its checksum or place")
-        if cursor.prev() if found else cursor.last():
+        if cursor.prev() if has_entry else cursor.last():
             raw, stored = cursor.item()
             if raw >= start or not intact(raw, stored):
                 self.damaged(f"entry {raw.hex()} does not match its checksum or place")
-            if found:
+            if has_entry:
                 cursor.next()
-        elif found:
+        elif has_entry:
             cursor.first()
-        return found
+        return has_entry

@@ -84,15 +84,15 @@ class EntryWriter:
 
     def restore(self, operator: str, key_group: int) -> bool:
         """Apply what is deferred of a key group until the transaction is full; return whether all is."""
-        found = self._deferred.of(operator)
-        if found is None:
+        operator_blobs = self._deferred.of(operator)
+        if operator_blobs is None:
             return True
-        for key in found.keys(key_group):
+        for key in operator_blobs.keys(key_group):
             if self.is_full:
                 return False
-            blob = self._blob(found, key_group, key)
+            blob = self._blob(operator_blobs, key_group, key)
             self._txn.delete(key, db=self._file.deferred)
-            found.drop_first(key_group)
+            operator_blobs.drop_first(key_group)
             self._deferred.is_changed = True
             self._apply(operator, key_group, blob, decode_blob(blob))
         return True
@@ -102,16 +102,18 @@ class EntryWriter:
 
         Return whether all are restored; if not, the transaction is full.
         """
-        found = self._deferred.of(operator)
-        if found is None:
+        operator_blobs = self._deferred.of(operator)
+        if operator_blobs is None:
             return True
-        for key_group in list(found.groups):
-            blobs = (self._blob(found, key_group, key) for key in found.keys(key_group))
+        for key_group in list(operator_blobs.groups):
+            blobs = (
+                self._blob(operator_blobs, key_group, key) for key in operator_blobs.keys(key_group)
+            )
             if not all(may_defer(blob, declared) for blob in blobs) and not self.restore(
                 operator, key_group
             ):
                 return False
-        self._claim(found, declared)
+        self._claim(operator_blobs, declared)
         return True
 
     def _take(self, blob: bytes) -> bool:
@@ -205,10 +207,10 @@ class EntryWriter:
         for key in section.cleared:
             encoded = encode(key)
             prefix = nested_prefix(entry_prefix(group, table), encoded)
-            found = cursor.set_range(prefix)
-            while found and (raw := cursor.key()).startswith(prefix):
+            has_entry = cursor.set_range(prefix)
+            while has_entry and (raw := cursor.key()).startswith(prefix):
                 delete(timer_order(table, raw[len(prefix) :], group, encoded), db=order)
-                found = cursor.next()
+                has_entry = cursor.next()
         cursor.close()
         rows = []
         for key, time in zip(section.keys, section.subkeys or (), strict=True):
@@ -338,12 +340,12 @@ def _is_ahead(directory: CopyDirectory, header: Header, head: Position) -> bool:
     A copy in use does not stay where it is. One that does has been left behind by a job that
     began anew under the same name, and is thrown away.
     """
-    found = header.target or header.position
-    is_beyond = found is not None and found[0] > head[0]
+    position = header.target or header.position
+    is_beyond = position is not None and position[0] > head[0]
     path = str(directory.path)
     known = _ahead.pop(path, None)
-    if is_beyond and known != found:
-        _ahead[path] = found
+    if is_beyond and known != position:
+        _ahead[path] = position
         return True
     return False
 
