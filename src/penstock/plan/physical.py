@@ -373,7 +373,7 @@ class PhysicalPlan(ShownAsCard):
 
     def __post_init__(self) -> None:
         """Have sources at hand by their ids."""
-        object.__setattr__(self, "_sources_by_id", {each.id: each for each in self.sources})
+        object.__setattr__(self, "_sources_by_id", {source.id: source for source in self.sources})
 
     def history_tasks(self, run: RunPlan) -> int | None:
         """Return the number of tasks per level of a batch run that reads history, if it has one of its own."""
@@ -388,10 +388,10 @@ class PhysicalPlan(ShownAsCard):
         """
         runs = self.runs_of(run.pipeline)
         next_readings: dict[int, int] = {}
-        for each in runs[runs.index(run) :]:
-            at = 0 if each.kind is RunKind.LIVE else -1
-            for reading in each.readings:
-                next_readings.setdefault(reading.source, reading.parts[at])
+        for later_run in runs[runs.index(run) :]:
+            position = 0 if later_run.kind is RunKind.LIVE else -1
+            for reading in later_run.readings:
+                next_readings.setdefault(reading.source, reading.parts[position])
         return frozenset(
             source
             for source, part in next_readings.items()
@@ -438,7 +438,9 @@ class PhysicalPlan(ShownAsCard):
             for operator in level.operators
         ]
         sinks = [(sink.name, sink.sink.describe(), sink.type_info) for sink in self.sinks]
-        decisions = [(each.subject, each.choice, each.reason) for each in self.decisions]
+        decisions = [
+            (decision.subject, decision.choice, decision.reason) for decision in self.decisions
+        ]
         return Card(
             "plan",
             facts,
@@ -465,9 +467,9 @@ class PhysicalPlan(ShownAsCard):
         """
         others = {
             source
-            for each in self.pipelines
-            if each.index != pipeline and not each.is_region
-            for source in each.sources
+            for other_pipeline in self.pipelines
+            if other_pipeline.index != pipeline and not other_pipeline.is_region
+            for source in other_pipeline.sources
         }
         return tuple(source for source in self.sources if source.id not in others)
 

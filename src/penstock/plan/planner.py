@@ -40,8 +40,12 @@ def job_because(plan: PhysicalPlan) -> str | None:
             return f"the program has {len(many)} {what}"
     if plan.sources[0].is_query:
         return "Spark SQL computes the whole query"
-    projected = {each.operator for each in plan.projections}
-    projected |= {each.merged_for for each in plan.projections if each.merged_for is not None}
+    projected = {projection.operator for projection in plan.projections}
+    projected |= {
+        projection.merged_for
+        for projection in plan.projections
+        if projection.merged_for is not None
+    }
     operators = [op for level in plan.levels for op in level.operators]
     others = [op.name for op in operators if op.id not in projected]
     if others:

@@ -40,14 +40,14 @@ def bootstrap_graph(
 
     A sink that reads nothing but sources of `empty` does not need it. Sources and sinks have uids, since what they are called without one depends on the others.
     """
-    kept_sources = {each.uid for each in evolution.sources if each.change is PartStatus.KEPT}
-    changed = {each.uid for each in evolution.of_state}
+    kept_sources = {source.uid for source in evolution.sources if source.change is PartStatus.KEPT}
+    changed = {part.uid for part in evolution.of_state}
     uids, sinks = source_uids(plan), {sink.index: sink for sink in plan.sinks}
     stateful = {op.id for level in plan.levels for op in level.operators if op.uid in changed}
     begun = {
         source
         for pipeline in plan.pipelines
-        if any(uids[each] in kept_sources for each in pipeline.sources)
+        if any(uids[sibling] in kept_sources for sibling in pipeline.sources)
         for source in pipeline.sources
         if uids[source] not in empty
     }

@@ -103,20 +103,20 @@ class Evolution:
     @property
     def kept(self) -> frozenset[str]:
         """Uids of the kept operators."""
-        return frozenset(each.uid for each in self.operators if each.change is PartStatus.KEPT)
+        return frozenset(part.uid for part in self.operators if part.change is PartStatus.KEPT)
 
     @property
     def parts(self) -> Iterator[tuple[str, PartChange]]:
         """All parts, each with the word for its kind."""
-        yield from (("source", each) for each in self.sources)
-        yield from (("operator", each) for each in self.operators)
-        yield from (("sink", each) for each in self.sinks)
+        yield from (("source", part) for part in self.sources)
+        yield from (("operator", part) for part in self.operators)
+        yield from (("sink", part) for part in self.sinks)
 
     @property
     def of_state(self) -> tuple[PartChange, ...]:
         """The operators that are not kept and have state."""
         return tuple(
-            each for each in self.operators if each.change is not PartStatus.KEPT and each.has_state
+            part for part in self.operators if part.change is not PartStatus.KEPT and part.has_state
         )
 
 
@@ -134,7 +134,7 @@ def sink_names(plan: PhysicalPlan) -> tuple[str, ...]:
     """
     names = _producers(plan)
     seen: Counter[str] = Counter()
-    made = []
+    identities = []
     for node in plan.graph.of_kind(SINK):
         name = node.uid
         if name is None:
@@ -145,8 +145,8 @@ def sink_names(plan: PhysicalPlan) -> tuple[str, ...]:
             name = f"{name} {seen[name]}"
         elif node.version is not None:
             name = f"{name.removesuffix(f'-{node.version}')}{_END_OF_UID}{node.version}"
-        made.append(name)
-    return tuple(made)
+        identities.append(name)
+    return tuple(identities)
 
 
 _END_OF_UID = "\0"
@@ -177,9 +177,9 @@ def _same_sinks(names: Sequence[str], stored: Sequence[str]) -> dict[str, str]:
 
 def compare(plan: PhysicalPlan, stored: StoredProgram) -> Evolution:
     """Return what a program keeps of a stored one."""
-    known = {each.uid: each for each in stored.operators}
+    known = {op.uid: op for op in stored.operators}
     sources = tuple(_sources(plan, stored))
-    changed = {each.uid: each.change for each in sources if each.change is not PartStatus.KEPT}
+    changed = {part.uid: part.change for part in sources if part.change is not PartStatus.KEPT}
     digests, inputs, names = function_digests(plan), described_inputs(plan), _producers(plan)
     operators = []
     for op in _operators(plan):
@@ -194,11 +194,11 @@ def compare(plan: PhysicalPlan, stored: StoredProgram) -> Evolution:
         if change is not PartStatus.KEPT:
             changed[op.uid] = change
         operators.append(PartChange(op.uid, op.name, change, reason, op.may_have_state))
-    present = {each.uid for each in operators}
+    present = {part.uid for part in operators}
     dropped = tuple(
-        PartChange(each.uid, each.name, PartStatus.DROPPED, _GONE, each.uid in stored.with_state)
-        for each in stored.operators
-        if each.uid not in present
+        PartChange(op.uid, op.name, PartStatus.DROPPED, _GONE, op.uid in stored.with_state)
+        for op in stored.operators
+        if op.uid not in present
     )
     return Evolution(stored.place, (*operators, *dropped), sources, tuple(_sinks(plan, stored)))
 
@@ -280,8 +280,8 @@ def unclear_sinks(plan: PhysicalPlan, stored: StoredProgram) -> tuple[str, ...]:
 
 def _operators(plan: PhysicalPlan) -> Iterator[OperatorSpec]:
     """Yield the operators in order of id, which is upstream first."""
-    found = (op for level in plan.levels for op in level.operators)
-    return iter(sorted(found, key=lambda op: op.id))
+    operators = (op for level in plan.levels for op in level.operators)
+    return iter(sorted(operators, key=lambda op: op.id))
 
 
 def _edges(plan: PhysicalPlan, op: OperatorSpec) -> list[Edge]:

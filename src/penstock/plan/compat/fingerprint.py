@@ -114,13 +114,13 @@ def _channels(_: str, before: Sequence[Any], after: Sequence[Any]) -> str:
     if len(before) != len(after):
         return f"there were {len(before)} exchanges between operators, there are {len(after)}"
     was, now = next((b, a) for b, a in zip(before, after, strict=True) if b != a)
-    one, other = (f"{_kind(each[5])} to {_parallelism(each[6])}" for each in (was, now))
+    one, other = (f"{_kind(channel[5])} to {_parallelism(channel[6])}" for channel in (was, now))
     changed = "leads somewhere else" if one == other else f"was {one}, is {other}"
     return f"exchange {was[0]} {changed}"
 
 
 def _ends(aspect: str, before: Sequence[Any], after: Sequence[Any]) -> str:
-    was, now = (", ".join(_end(each) for each in several) or "none" for several in (before, after))
+    was, now = (", ".join(_end(end) for end in several) or "none" for several in (before, after))
     return f"{aspect} were {was}; are {now}"
 
 

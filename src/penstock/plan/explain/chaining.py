@@ -92,12 +92,12 @@ _GROUPED = "grouped by key", "its input has a key: each state is read and writte
 
 def explain_backlog(plan: PhysicalPlan) -> PhysicalPlan:
     """Add decisions about the order in which operators with a key read history, other bounded input and results."""
-    made = list(_results_first(plan))
+    decisions = list(_results_first(plan))
     if plan.mode is RuntimeExecutionMode.STREAMING:
-        made += chain.from_iterable(
+        decisions += chain.from_iterable(
             _of_run(plan, run) for run in plan.runs if run.kind is RunKind.BATCH
         )
-    return replace(plan, decisions=tuple(dict.fromkeys((*plan.decisions, *made))))
+    return replace(plan, decisions=tuple(dict.fromkeys((*plan.decisions, *decisions))))
 
 
 def _results_first(plan: PhysicalPlan) -> list[Decision]:

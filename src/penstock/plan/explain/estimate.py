@@ -159,7 +159,7 @@ def estimate(plan: PhysicalPlan, records: int, keys: int) -> Estimate:
         workers = slots * sizes.live_workers_per_slot * sizes.worker
         workers += min(records, _MICRO_BATCH_RECORDS) * sizes.buffered
         sorted_at_once = min(exchanged, _MICRO_BATCH_RECORDS)
-    lives_on = any(each.kind is RunKind.LIVE for each in plan.runs)
+    lives_on = any(run.kind is RunKind.LIVE for run in plan.runs)
     return Estimate(
         records=records,
         keys=keys,

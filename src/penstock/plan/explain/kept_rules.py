@@ -56,8 +56,11 @@ _NOT_BETWEEN = (
 
 def explain_kept_rules(plan: PhysicalPlan) -> PhysicalPlan:
     """Add a decision for every rule that is not kept, and why."""
-    made = [*_of_sinks(plan), *(found for run in plan.runs for found in _of_run(plan, run))]
-    return replace(plan, decisions=tuple(dict.fromkeys((*plan.decisions, *made))))
+    decisions = [
+        *_of_sinks(plan),
+        *(decision for run in plan.runs for decision in _of_run(plan, run)),
+    ]
+    return replace(plan, decisions=tuple(dict.fromkeys((*plan.decisions, *decisions))))
 
 
 def _of_run(plan: PhysicalPlan, run: RunPlan) -> Iterator[Decision]:
@@ -94,8 +97,8 @@ def _of_batch_run(
 
 def _takes_attributes(op: OperatorSpec) -> bool:
     """Return whether an operator of the user's sees record attributes, as far as its class shows."""
-    found = (getattr(type(op.function), f"{_ATTRIBUTES}{n}", None) for n in ("", "1", "2"))
-    methods = [method for method in found if method is not None]
+    candidates = (getattr(type(op.function), f"{_ATTRIBUTES}{n}", None) for n in ("", "1", "2"))
+    methods = [method for method in candidates if method is not None]
     has_own = any(str(method.__module__).partition(".")[0] != _OWN for method in methods)
     return op.kind.is_own and (has_own or not methods)
 
@@ -104,11 +107,12 @@ def _are_sorted(graph: LogicalGraph, node: int) -> bool:
     """Return whether a key is between an operator and one of the user's upstream, which may emit attributes."""
 
     def upstream(key: int) -> list[Node]:
-        return [graph.node(each) for each in reachable([key], lambda at: graph.node(at).inputs)]
+        reached = reachable([key], lambda consumer: graph.node(consumer).inputs)
+        return [graph.node(producer) for producer in reached]
 
     return any(
-        each.kind == KEY_BY and any(source.kind.is_own for source in upstream(each.id))
-        for each in upstream(node)
+        ancestor.kind == KEY_BY and any(source.kind.is_own for source in upstream(ancestor.id))
+        for ancestor in upstream(node)
     )
 
 

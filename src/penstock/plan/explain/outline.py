@@ -33,11 +33,12 @@ def unnamed_state(plan: PhysicalPlan) -> tuple[OperatorSpec, ...]:
 
 def describe_unnamed_state(plan: PhysicalPlan) -> str | None:
     """Return a text that lists operators with state and without uid; None if there are none."""
-    found = unnamed_state(plan)
-    if not found:
+    operators = unnamed_state(plan)
+    if not operators:
         return None
     lines = [
-        f"  {op.name} (uid {op.uid}){'' if op.origin is None else f', {op.origin}'}" for op in found
+        f"  {op.name} (uid {op.uid}){'' if op.origin is None else f', {op.origin}'}"
+        for op in operators
     ]
     return "\n".join(
         [
@@ -148,7 +149,7 @@ def _datasets(
         f"{'source' if isinstance(of, SourcePlan) else 'sink'} {of.name!r} failed on datasets()"
     )
     with failing_as(error_class, failed, of.origin, hint="Correct datasets()."):
-        return tuple(dict.fromkeys(each for end in ends for each in end.datasets()))
+        return tuple(dict.fromkeys(dataset for end in ends for dataset in end.datasets()))
 
 
 def _fields(type_info: TypeInformation) -> tuple[tuple[str, str], ...]:
@@ -161,14 +162,14 @@ def _fields(type_info: TypeInformation) -> tuple[tuple[str, str], ...]:
 def _decisions(plan: PhysicalPlan, name: str) -> Iterator[tuple[str, str, str]]:
     """Yield what was decided of operators of a name; how they are chained and exchanged is in the edges."""
     records, own = f"records of {name!r} ", f"{name!r} "
-    for each in plan.decisions:
-        if each.subject.startswith(records):
-            yield f"records {each.subject[len(records) :]}", each.choice, each.reason
-        elif each.subject.startswith(own) and each.choice != CHAINED:
+    for decision in plan.decisions:
+        if decision.subject.startswith(records):
+            yield f"records {decision.subject[len(records) :]}", decision.choice, decision.reason
+        elif decision.subject.startswith(own) and decision.choice != CHAINED:
             yield (
-                _CHANNEL.sub(partial(_target, plan), each.subject[len(own) :]),
-                each.choice,
-                each.reason,
+                _CHANNEL.sub(partial(_target, plan), decision.subject[len(own) :]),
+                decision.choice,
+                decision.reason,
             )
 
 
@@ -202,13 +203,13 @@ _CHAINED = "CHAINED"
 
 
 def _edges_of_operator(plan: PhysicalPlan, op: OperatorSpec) -> Iterator[OutlineEdge]:
-    at = f"n{op.id}"
-    yield from (OutlineEdge(at, f"n{target}", _CHAINED) for target in op.chained_to)
-    yield from (_channel(plan, at, number) for number in op.channels)
+    node = f"n{op.id}"
+    yield from (OutlineEdge(node, f"n{target}", _CHAINED) for target in op.chained_to)
+    yield from (_channel(plan, node, number) for number in op.channels)
     for side in op.side_outputs:
         tag = str(side.tag)
-        yield from (OutlineEdge(at, f"n{target}", _CHAINED, tag) for target in side.chained_to)
-        yield from (_channel(plan, at, number, tag) for number in side.channels)
+        yield from (OutlineEdge(node, f"n{target}", _CHAINED, tag) for target in side.chained_to)
+        yield from (_channel(plan, node, number, tag) for number in side.channels)
 
 
 def _channel(plan: PhysicalPlan, producer: str, number: int, tag: str = "") -> OutlineEdge:

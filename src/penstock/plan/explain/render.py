@@ -124,8 +124,8 @@ def _between(run: RunPlan) -> str:
 def _operator(plan: PhysicalPlan, op: OperatorSpec) -> str:
     targets = _targets(plan, op.chained_to, op.channels)
     for side in op.side_outputs:
-        found = _targets(plan, side.chained_to, side.channels)
-        targets += [f"{target} [{side.tag}]" for target in found]
+        side_targets = _targets(plan, side.chained_to, side.channels)
+        targets += [f"{target} [{side.tag}]" for target in side_targets]
     where = f"  [{op.origin}]" if op.origin else ""
     return f"{op.kind.name.lower()} {op.name} (uid {op.uid}) {', '.join(targets)}{where}"
 

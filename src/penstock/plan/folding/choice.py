@@ -71,14 +71,14 @@ def columns_folded(
     if any(len(r.parts) > 1 for r in readings if r.source in feeding):
         return ()
     chained, channels = dict(plan.source_operators), dict(plan.source_channels)
-    found = (
+    candidates = (
         (source.id, _of_source(source, channel, fold))
         for source in plan.sources
         if channels.get(source.id) == (channel.id,)
         and not chained.get(source.id)
         and not source.is_query
     )
-    return tuple((source, columns) for source, columns in found if columns is not None)
+    return tuple((source, columns) for source, columns in candidates if columns is not None)
 
 
 def _of_source(source: SourcePlan, channel: ChannelSpec, fold: Fold) -> FieldTotal | None:
@@ -163,8 +163,8 @@ def with_folds(plan: PhysicalPlan, run: RunPlan, region: Region) -> Region:
             return spec
         target = spec.target_operator
         share = plan.options.sorted_inputs_bytes // senders[spec.source_level]
-        made = _channel_fold(plan, run, spec, folding[target], chosen[target], share)
-        return replace(spec, fold=made)
+        fold = _channel_fold(plan, run, spec, folding[target], chosen[target], share)
+        return replace(spec, fold=fold)
 
     def operator(spec: OperatorSpec) -> OperatorSpec:
         how = chosen.get(spec.id)

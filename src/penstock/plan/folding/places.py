@@ -114,14 +114,14 @@ def folding_of(
 
 def obstacles(folding: Folding) -> dict[Place, str]:
     """Return the illegal places, each with a reason that completes "because …"."""
-    found: dict[Place, str] = {}
+    reasons: dict[Place, str] = {}
     for place, checks in _OBSTACLES.items():
         for check in checks:
             refused = check(folding)
             if refused is not None:
-                found[place] = refused
+                reasons[place] = refused
                 break
-    return found
+    return reasons
 
 
 def is_legal(folding: Folding, places: frozenset[Place]) -> bool:
@@ -222,8 +222,8 @@ def _has_serializers(folding: Folding) -> str | None:
     types = [channel.record_type for channel in folding.fed]
     if declared is not None and has_serializers(declared):
         types.append(declared)
-    found = next((each for each in types if each is not None), None)
-    return None if found is None else f"a serializer of the program writes the values of {found!r}"
+    kind = next((type_info for type_info in types if type_info is not None), None)
+    return None if kind is None else f"a serializer of the program writes the values of {kind!r}"
 
 
 def _needs_order(folding: Folding) -> str | None:

@@ -64,18 +64,18 @@ def timed_sources(plan: PhysicalPlan) -> frozenset[int]:
 
 def decide_cuts(plan: PhysicalPlan) -> dict[int, tuple[Cut, ...]]:
     """Return source id to splits and cuts, for sources whose backlog has an end."""
-    found: dict[int, tuple[Cut, ...]] = {}
+    cuts: dict[int, tuple[Cut, ...]] = {}
     for source in plan.sources:
         part = as_split_part(source.parts[0])
         if part is not None:
             try:
-                found[source.id] = part.end.cuts(part.source, plan.options.parallelism)
+                cuts[source.id] = part.end.cuts(part.source, plan.options.parallelism)
             except SourceError as error:
                 if error.origin is not None:
                     raise
-                made = SourceError(error.problem, hint=error.hint, origin=source.origin)
-                raise made.permanent(error.is_permanent) from error
-    return found
+                source_error = SourceError(error.problem, hint=error.hint, origin=source.origin)
+                raise source_error.permanent(error.is_permanent) from error
+    return cuts
 
 
 def known_cuts(recorded: Mapping[str, Sequence[Sequence[Any]]]) -> dict[int, list[Cut]]:
@@ -99,15 +99,17 @@ def with_cuts(plan: PhysicalPlan, cuts: Mapping[int, Sequence[Cut]]) -> Physical
 
 def snapshot_parts(plan: PhysicalPlan) -> dict[int, SnapshotPart]:
     """Return source id to the part that is a snapshot, for sources that begin with one."""
-    found = {source.id: snapshot_part_of(source.parts) for source in plan.sources}
-    return {source: part[1] for source, part in found.items() if part is not None}
+    parts = {source.id: snapshot_part_of(source.parts) for source in plan.sources}
+    return {source: part[1] for source, part in parts.items() if part is not None}
 
 
 def with_snapshot(plan: PhysicalPlan, source: int, captured: Captured) -> PhysicalPlan:
     """Return the plan with the captured snapshots of sources."""
     sources = tuple(
-        replace(each, parts=with_captured(each.parts, captured)) if each.id == source else each
-        for each in plan.sources
+        replace(source_plan, parts=with_captured(source_plan.parts, captured))
+        if source_plan.id == source
+        else source_plan
+        for source_plan in plan.sources
     )
     return replace(plan, sources=sources)
 

@@ -85,7 +85,7 @@ def cut_after_region(plan: PhysicalPlan) -> PhysicalPlan:
     inside = frozenset[int]() if runs_as_batch(plan) else region_nodes(graph)
     if not inside:
         return plan
-    made = _Cut(graph, inside).run()
+    cut = _Cut(graph, inside).run()
     operators = ", ".join(repr(node.name) for node in end_of_stream_operators(graph))
     decisions = tuple(
         Decision(
@@ -93,9 +93,9 @@ def cut_after_region(plan: PhysicalPlan) -> PhysicalPlan:
             "kept until the bounded part is through",
             f"{operators} answers only at the end of its input, and what reads them has other input",
         )
-        for name in made.cut_behind
+        for name in cut.cut_behind
     )
-    return replace(plan, graph=made.graph(), decisions=plan.decisions + decisions)
+    return replace(plan, graph=cut.graph(), decisions=plan.decisions + decisions)
 
 
 @dataclass(slots=True)
@@ -141,9 +141,9 @@ class _Cut:
             return self._number[old_id]
         for key in inputs_first([old_id], self._passed_on):
             if key not in self._read:
-                made = self._read_outside(self.old.node(key))
-                self._nodes.append(made)
-                self._read[key] = made.id
+                node = self._read_outside(self.old.node(key))
+                self._nodes.append(node)
+                self._read[key] = node.id
         return self._read[old_id]
 
     def _passed_on(self, old_id: int) -> tuple[int, ...]:

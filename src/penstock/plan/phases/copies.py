@@ -157,7 +157,10 @@ def _operator(plan: PhysicalPlan, spec: OperatorSpec, decisions: list[Decision])
 
 def _is_finished_by_sql(plan: PhysicalPlan, spec: OperatorSpec) -> bool:
     """Return whether no worker makes the results of an operator: Spark SQL does, in the only run that there is."""
-    return any(each.is_finished and each.merged_for == spec.id for each in plan.projections)
+    return any(
+        projection.is_finished and projection.merged_for == spec.id
+        for projection in plan.projections
+    )
 
 
 def _source(plan: PhysicalPlan, source: SourcePlan, decisions: list[Decision]) -> Copies:
@@ -167,7 +170,7 @@ def _source(plan: PhysicalPlan, source: SourcePlan, decisions: list[Decision]) -
     with raises_node_error(plan.graph.node(source.id), PROMISE):
         # No map: it would take a StopIteration of the user's code for the end of the parts.
         answers = [stored_output_of_source(part) for part in source.parts]
-    stored = [each for each in answers if each.is_stored]
+    stored = [answer for answer in answers if answer.is_stored]
     emitted = bool(stored) and readers.may_differ
     if emitted:
         decisions += _forced(plan, source.name, readers, stored[0].reason)
@@ -214,14 +217,14 @@ def _forced(plan: PhysicalPlan, name: str, readers: _Readers, reason: str) -> li
 def _shallow(
     plan: PhysicalPlan, spec: OperatorSpec, readers: _Readers, traits: OperatorTraits
 ) -> list[Decision]:
-    found = []
+    decisions = []
     for key in readers.operators:
         target = plan.graph.node(key)
         of_target = _traits(plan, target).attributes
         if action(False, traits.attributes, of_target) is Action.SHALLOW_COPY:  # noqa: FBT003
             because = f"{target.name!r} lets records wait; the value is not copied"
-            found.append(Decision(f"{spec.name!r} to {target.name!r}", "shallow copy", because))
-    return found
+            decisions.append(Decision(f"{spec.name!r} to {target.name!r}", "shallow copy", because))
+    return decisions
 
 
 def _traits(plan: PhysicalPlan, node: Node) -> OperatorTraits:

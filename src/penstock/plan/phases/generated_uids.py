@@ -23,8 +23,8 @@ def generate_uids(plan: PhysicalPlan) -> PhysicalPlan:
     graph = plan.graph
     if any(node.generated_uid is not None for node in graph.nodes):
         return plan
-    made = _generated(graph)
-    nodes = tuple(replace(node, generated_uid=made.get(node.id)) for node in graph.nodes)
+    uids = _generated(graph)
+    nodes = tuple(replace(node, generated_uid=uids.get(node.id)) for node in graph.nodes)
     return replace(plan, graph=LogicalGraph(nodes))
 
 
@@ -33,17 +33,17 @@ def source_names(graph: LogicalGraph) -> dict[int, GeneratedUid]:
     sources = graph.of_kind(SOURCE)
     shared = Counter(node.name for node in sources if node.uid is None)
     seen: Counter[str] = Counter()
-    made: dict[int, GeneratedUid] = {}
+    uids: dict[int, GeneratedUid] = {}
     for node in sources:
         seen[node.name] += 1
         if node.uid is None:
             numbered = shared[node.name] > 1
-            made[node.id] = GeneratedUid(f"{node.name}-{seen[node.name]}", is_numbered=numbered)
-    return made
+            uids[node.id] = GeneratedUid(f"{node.name}-{seen[node.name]}", is_numbered=numbered)
+    return uids
 
 
 def _generated(graph: LogicalGraph) -> dict[int, GeneratedUid]:
-    made: dict[int, GeneratedUid] = {}
+    uids: dict[int, GeneratedUid] = {}
     sources = source_names(graph)
     edges = {
         node.id: [] if node.kind in PASSING else physical_inputs(graph, node)
@@ -59,7 +59,7 @@ def _generated(graph: LogicalGraph) -> dict[int, GeneratedUid]:
         stamped = stamped_source(graph, node)
         if stamped is not None:
             source = stamped.uid or sources[stamped.id].text
-            made[node.id] = GeneratedUid(f"{node.name} of {source}")
+            uids[node.id] = GeneratedUid(f"{node.name} of {source}")
         else:
             places[node.name, _digest(upward[node.id], downward[node.id])].append(node)
     for (name, place), nodes in places.items():
@@ -67,32 +67,32 @@ def _generated(graph: LogicalGraph) -> dict[int, GeneratedUid]:
         for number, node in enumerate(nodes, 1):
             many = len(nodes) > 1
             text = f"{name}-{shown}.{number}" if many else f"{name}-{shown}"
-            made[node.id] = GeneratedUid(text, is_numbered=many)
-    return made
+            uids[node.id] = GeneratedUid(text, is_numbered=many)
+    return uids
 
 
 def _upward(
     graph: LogicalGraph, edges: dict[int, list[Edge]], fixed: dict[int, str]
 ) -> dict[int, str]:
-    found: dict[int, str] = {}
+    digests: dict[int, str] = {}
     for node in graph.nodes:
-        inputs: object = [[*_facts(edge), found[edge.producer.id]] for edge in edges[node.id]]
-        found[node.id] = _digest(node.kind.name, fixed.get(node.id, inputs))
-    return found
+        inputs: object = [[*_facts(edge), digests[edge.producer.id]] for edge in edges[node.id]]
+        digests[node.id] = _digest(node.kind.name, fixed.get(node.id, inputs))
+    return digests
 
 
 def _downward(
     graph: LogicalGraph, edges: dict[int, list[Edge]], fixed: dict[int, str]
 ) -> dict[int, str]:
-    found: dict[int, str] = {}
+    digests: dict[int, str] = {}
     readers: dict[int, list[list[object]]] = defaultdict(list)
     for node in reversed(graph.nodes):
         # In order of digest, so that the order of two readers in the program does not matter.
         read: object = sorted(map(json.dumps, readers[node.id]))
-        found[node.id] = _digest(node.kind.name, fixed.get(node.id, read))
+        digests[node.id] = _digest(node.kind.name, fixed.get(node.id, read))
         for edge in edges[node.id]:
-            readers[edge.producer.id].append([*_facts(edge), found[node.id]])
-    return found
+            readers[edge.producer.id].append([*_facts(edge), digests[node.id]])
+    return digests
 
 
 def _facts(edge: Edge) -> tuple[int, str | None, bool]:

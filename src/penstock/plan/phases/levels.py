@@ -167,8 +167,8 @@ class _Assignment:
         if node.method is None or not (node.parallelism or self._plan.options.parallelism_is_set):
             return False
         producers = [edge.producer for edge in self._edges[node.id]]
-        beside = [each for each in producers if self._levels[each.id] == 0]
-        sources = {key for each in beside for key in sources_of(self._graph, each)}
+        beside = [producer for producer in producers if self._levels[producer.id] == 0]
+        sources = {key for producer in beside for key in sources_of(self._graph, producer)}
         return not share_tasks(self._plan, sources)
 
     def _is_chained(self, edge: Edge, node: Node) -> bool:
@@ -259,10 +259,10 @@ class _Assignment:
         types: dict[int, set[TypeInformation | None]] = defaultdict(set)
         for edge in self._edges[node.id]:
             types[edge.target_input].add(self._record_type(edge))
-        found = tuple(
+        input_types = tuple(
             next(iter(some)) if len(some) == 1 else None for _, some in sorted(types.items())
         )
-        return found if any(found) else ()
+        return input_types if any(input_types) else ()
 
     def _has_results(self, edge: Edge, node: Node) -> bool:
         """Return whether an edge leads out of the bounded region, to an order that matters.
@@ -363,8 +363,8 @@ def _uids(graph: LogicalGraph) -> dict[int, str]:
                 hint="Give this operator a uid too.",
                 origin=node.origin,
             )
-        made = node.generated_uid
-        uids[node.id] = node.uid or (node.name if made is None else made.text)
+        generated = node.generated_uid
+        uids[node.id] = node.uid or (node.name if generated is None else generated.text)
     return uids
 
 

@@ -44,12 +44,12 @@ def live_runs(
         reason_first = "what reads the results has all of them before other records"
         name = f"run {first} ({RESULTS_RUN})"
         decisions.append(Decision(name, kind.name.lower(), reason_first))
-    at = first + len(runs)
+    index = first + len(runs)
     if not _have_history_and_company(left):
-        made = _one_per_part(at, left, reason)
+        live = _one_per_part(index, left, reason)
     else:
-        made = _side_by_side(plan, at, left, reason)
-    return runs + made[0], decisions + made[1]
+        live = _side_by_side(plan, index, left, reason)
+    return runs + live[0], decisions + live[1]
 
 
 def _have_history_and_company(sources: list[SourcePlan]) -> bool:

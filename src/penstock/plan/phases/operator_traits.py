@@ -72,14 +72,14 @@ def declared_attributes(node: Node, function: Any) -> OperatorAttributes:
     if declare is None or isinstance(function, type):
         return _DEFAULTS
     with raises_node_error(node, "get_operator_attributes"):
-        found = declare()
-    if not isinstance(found, OperatorAttributes):
+        attributes = declare()
+    if not isinstance(attributes, OperatorAttributes):
         raise GraphError(
-            f"get_operator_attributes of {node.name!r} returned {short(found)}",
+            f"get_operator_attributes of {node.name!r} returned {short(attributes)}",
             hint="Return OperatorAttributesBuilder()….build().",
             origin=node.origin,
         )
-    return found
+    return attributes
 
 
 _READERS = frozenset({KEY_BY, MAP, FILTER})
@@ -161,14 +161,14 @@ def traits_of(node: Node, *, is_at_end: bool = False) -> OperatorTraits:
     keeps = (kind.keeps_at_end if is_at_end else None) or kind.keeps
     with raises_node_error(node, PROMISE):
         answers = [_STORED[keeps](function) for function in _functions(node)]
-    found = max(answers, key=lambda answer: answer.is_stored)
+    final_answer = max(answers, key=lambda answer: answer.is_stored)
     attributes = (
         OperatorAttributesBuilder()
-        .set_output_stream_record_value_stored(found.is_stored)
+        .set_output_stream_record_value_stored(final_answer.is_stored)
         .set_input_stream_record_stored(kind.holds_input)
         .build()
     )
-    return OperatorTraits(attributes, found.reason)
+    return OperatorTraits(attributes, final_answer.reason)
 
 
 def _functions(node: Node) -> list[Any]:

@@ -56,18 +56,18 @@ def find_pipelines(plan: PhysicalPlan) -> PhysicalPlan:
     written = {
         result: index for index, group in enumerate(ordered) for result in _written(plan, group)
     }
-    made = []
+    pipelines = []
     for index, group in enumerate(ordered):
         after = {written[result] for result in _read(plan, group)}
-        made.append(
+        pipelines.append(
             PipelinePlan(index, tuple(sorted(group)), group <= region, tuple(sorted(after)))
         )
-    return _explained(replace(plan, pipelines=tuple(made)))
+    return _explained(replace(plan, pipelines=tuple(pipelines)))
 
 
 def have_company(plan: PhysicalPlan) -> bool:
     """Return whether pipelines of a job run at the same time."""
-    return any(_runs_beside(plan, each) for each in plan.pipelines)
+    return any(_runs_beside(plan, pipeline) for pipeline in plan.pipelines)
 
 
 def name_of(plan: PhysicalPlan, pipeline: PipelinePlan) -> str:
@@ -82,12 +82,12 @@ def _components(plan: PhysicalPlan) -> list[set[int]]:
         for producer in node.inputs:
             beside[producer].add(node.id)
     left = {source.id for source in plan.sources}
-    found = []
+    components = []
     while left:
         joined = reachable([min(left)], lambda node: beside[node])
-        found.append(left.intersection(joined))
-        left -= found[-1]
-    return found
+        components.append(left.intersection(joined))
+        left -= components[-1]
+    return components
 
 
 def _written(plan: PhysicalPlan, group: Iterable[int]) -> Iterator[str]:
@@ -150,7 +150,11 @@ def most_written_tasks(plan: PhysicalPlan, run: RunPlan, cores: int) -> int | No
 def _is_written_beside(plan: PhysicalPlan, run: RunPlan) -> bool:
     if run.kind is not RunKind.LIVE or len(run.readings) == 1:
         return False
-    parts = (plan.source(each.source).parts[part] for each in run.readings for part in each.parts)
+    parts = (
+        plan.source(reading.source).parts[part]
+        for reading in run.readings
+        for part in reading.parts
+    )
     return any(part.is_written_first and part.is_bounded for part in parts)
 
 
@@ -183,7 +187,7 @@ def _live_beside(plan: PhysicalPlan, run: RunPlan) -> int:
     of_run = plan.pipeline_of(run)
     return sum(
         _is_beside(of_run, other)
-        and any(each.kind is RunKind.LIVE for each in plan.runs_of(other.index))
+        and any(other_run.kind is RunKind.LIVE for other_run in plan.runs_of(other.index))
         for other in plan.pipelines
     )
 

@@ -140,8 +140,8 @@ def _beside(node: Node) -> Iterator[Any]:
     if node.window is not None:
         called.append(node.window.fold_function)
     called.append(getattr(node.sink, "function", None))
-    for each in called:
-        owner = getattr(each, "__self__", each)  # the node has the bound method of an object
+    for callee in called:
+        owner = getattr(callee, "__self__", callee)  # the node has the bound method of an object
         if owner is not None and owner is not node.function:
             yield owner
 

@@ -68,11 +68,11 @@ def _made(node: Node, owner: str, kind: Any, beside: Callable[[], Any]) -> Any:
     failed = f"{owner} failed on beside"
     error = SourceError if kind is Source else SinkError
     with failing_as(error, failed, node.origin, hint="Correct beside()."):
-        found = beside()
-    if not isinstance(found, kind):
+        result = beside()
+    if not isinstance(result, kind):
         raise error(
-            f"{failed}: it returned {short(found)}",
+            f"{failed}: it returned {short(result)}",
             hint="Return a source." if kind is Source else "Return a sink, or None.",
             origin=node.origin,
         )
-    return found
+    return result

@@ -95,7 +95,7 @@ def drop_timestamps(plan: PhysicalPlan) -> PhysicalPlan:
         )
 
     chained, direct = dict(plan.source_operators), dict(plan.source_channels)
-    made = replace(
+    without_timestamps = replace(
         plan,
         levels=_with_operators(
             plan,
@@ -111,7 +111,7 @@ def drop_timestamps(plan: PhysicalPlan) -> PhysicalPlan:
             s.id for s in plan.sources if unread(s.id, chained.get(s.id, ()), direct.get(s.id, ()))
         ),
     )
-    return _decided(made, *_reasons(made))
+    return _decided(without_timestamps, *_reasons(without_timestamps))
 
 
 def untimed_channels(plan: PhysicalPlan) -> frozenset[int]:
@@ -241,8 +241,8 @@ def _with_operators(
 
 def _producers(plan: PhysicalPlan) -> dict[int, int]:
     """Return channel to the source or operator that writes it."""
-    found = {number: key for key, numbers in plan.source_channels for number in numbers}
-    return found | {number: op.id for op in _operators(plan) for number in op.fed_channels}
+    producers = {number: key for key, numbers in plan.source_channels for number in numbers}
+    return producers | {number: op.id for op in _operators(plan) for number in op.fed_channels}
 
 
 def watermark_groups(
@@ -306,16 +306,17 @@ def _idle_ms(plan: PhysicalPlan, source: int, channel: int) -> int | None:
             own = specs[key].timestamps
             yield key, idle_ms if own is None else own.idle_ms
 
-    def next_nodes(at: tuple[int, int | None]) -> Iterator[tuple[int, int | None]]:
-        spec, written = specs[at[0]], (plan.channels[n] for n in specs[at[0]].fed_channels)
-        local = [each.target_operator for each in written if each.is_local]
-        return arriving([*spec.fed_operators, *local], at[1])
+    def next_nodes(arrival: tuple[int, int | None]) -> Iterator[tuple[int, int | None]]:
+        key, idle_ms = arrival
+        spec, written = specs[key], (plan.channels[n] for n in specs[key].fed_channels)
+        local = [channel_spec.target_operator for channel_spec in written if channel_spec.is_local]
+        return arriving([*spec.fed_operators, *local], idle_ms)
 
     begin = arriving(dict(plan.source_operators).get(source, ()), None)
     passed = reachable(begin, next_nodes)
-    found = [idle_ms for key, idle_ms in passed if channel in specs[key].fed_channels]
-    times = [idle_ms for idle_ms in found if idle_ms is not None]
-    return max(times) if times and len(times) == len(found) else None
+    timeouts = [idle_ms for key, idle_ms in passed if channel in specs[key].fed_channels]
+    times = [idle_ms for idle_ms in timeouts if idle_ms is not None]
+    return max(times) if times and len(times) == len(timeouts) else None
 
 
 def initial_watermarks(

@@ -39,7 +39,7 @@ _ALL = "all of them, in workers"
 
 def place_first_rows(plan: PhysicalPlan) -> PhysicalPlan:
     """Choose who reduces the rows of every operator of first rows, in every batch run."""
-    made: list[PlannedFirstRows] = []
+    first_rows: list[PlannedFirstRows] = []
     decisions = list(plan.decisions)
     for candidate in _candidates(plan):
         refusal = next(filter(None, (rule(candidate) for rule in _RULES)), None)
@@ -47,12 +47,12 @@ def place_first_rows(plan: PhysicalPlan) -> PhysicalPlan:
             decisions.append(Decision(candidate.subject, _ALL, refusal))
             continue
         planned = candidate.planned()
-        made.append(planned)
+        first_rows.append(planned)
         name = plan.source(planned.source).name
         choice = f"the first {candidate.spec.end} of each key, by Spark SQL"
         why = f"the rows of {name!r} are columns, and have one order"
         decisions.append(Decision(candidate.subject, choice, why))
-    return replace(plan, first_rows=tuple(made), decisions=tuple(decisions))
+    return replace(plan, first_rows=tuple(first_rows), decisions=tuple(decisions))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +86,8 @@ class _Candidate:
     @property
     def records(self) -> RecordType:
         """Type of the rows."""
-        found: RecordType = self.spec.row_type
-        return found
+        row_type: RecordType = self.spec.row_type
+        return row_type
 
     @property
     def keys(self) -> tuple[int, ...] | None:
@@ -99,9 +99,7 @@ class _Candidate:
         """Return the way of its records, or the reason why it is another one."""
         plan, key = self.plan, self.channel.id
         sources = [id_ for id_, channels in plan.source_channels if key in channels]
-        writers = [
-            each for level in plan.levels for each in level.operators if key in each.channels
-        ]
+        writers = [op for level in plan.levels for op in level.operators if key in op.channels]
         if len(sources) + len(writers) != 1:
             return "it reads several streams"
         if sources:
@@ -141,8 +139,8 @@ def _candidates(plan: PhysicalPlan) -> Iterator[_Candidate]:
         for channel in region.channels:
             if channel.target_level == SINK_LEVEL:
                 continue
-            level = next(each for each in region.levels if each.level == channel.target_level)
-            op = next(each for each in level.operators if each.id == channel.target_operator)
+            level = next(level for level in region.levels if level.level == channel.target_level)
+            op = next(op for op in level.operators if op.id == channel.target_operator)
             if op.kind == KEYED_TOP_N:
                 yield _Candidate(plan, run, op, channel)
 
@@ -153,9 +151,9 @@ def _other_rows(candidate: _Candidate) -> str | None:
         return "its rows change"
     if spec.ttl_ms is not None:
         return "state is forgotten after a time"
-    ordered = {each.position for each in spec.order.columns}
+    ordered = {column.position for column in spec.order.columns}
     names = candidate.records.field_names
-    rest = [name for at, name in enumerate(names) if at not in ordered]
+    rest = [name for position, name in enumerate(names) if position not in ordered]
     return f"the column {rest[0]!r} has no order" if rest else None
 
 
@@ -163,9 +161,9 @@ def _other_types(candidate: _Candidate) -> str | None:
     keys, types = candidate.keys, tuple(map(of_type_info, candidate.records.field_types))
     if candidate.channel.partitioner is not StreamPartitioner.HASH or keys is None:
         return "its key is no columns"
-    for at, kind in enumerate(types):
-        if kind.name not in (KEYS if at in keys else KEYS | {*FLOATS}):
-            return f"the column {candidate.records.field_names[at]!r} is {kind}"
+    for position, kind in enumerate(types):
+        if kind.name not in (KEYS if position in keys else KEYS | {*FLOATS}):
+            return f"the column {candidate.records.field_names[position]!r} is {kind}"
     return None
 
 
@@ -180,7 +178,7 @@ def _other_path(candidate: _Candidate) -> str | None:
     if path.timestamps is not None:
         unprojected: str | None = function_of(path.expressions).unprojected_because
         return unprojected
-    evaluated = {(each.run, each.operator) for each in plan.projections}
+    evaluated = {(projection.run, projection.operator) for projection in plan.projections}
     is_evaluated = (run.index, path.expressions.id) in evaluated
     return None if is_evaluated else f"workers compute {path.expressions.name!r}"
 

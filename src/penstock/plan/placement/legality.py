@@ -78,12 +78,18 @@ def other_rows(query: WholeQuery) -> str | None:
 def other_values(chain: ExpressionChain, behind: WholeQuery | None) -> str | None:
     """Return why Spark SQL may have other results of a chain, which may be behind a query; None if it has the same."""
     if behind is not None:
-        decimal = (each.name for each in behind.relation.columns if each.type.name == "DECIMAL")
-        computed = (each for relation, _ in behind.relations() for each in _expressions(relation))
+        decimal = (
+            column.name for column in behind.relation.columns if column.type.name == "DECIMAL"
+        )
+        computed = (
+            expression
+            for relation, _ in behind.relations()
+            for expression in _expressions(relation)
+        )
         failing = filter(can_fail, [*chain.expressions, *computed] if chain.has_conditions else ())
-        of_query = _first(f"the column {each!r} of a query is a decimal" for each in decimal)
+        of_query = _first(f"the column {name!r} of a query is a decimal" for name in decimal)
         if of_query is None and not _is_of_one_source(behind):
-            of_query = _first(f"{each} may fail" for each in failing)
+            of_query = _first(f"{expression} may fail" for expression in failing)
         if of_query is not None:
             return of_query
     return chain.unprojected_because
@@ -108,7 +114,8 @@ def is_projection(query: WholeQuery) -> bool:
             if query.read(relation).required is not None:
                 return False
         elif not isinstance(relation, _OF_ONE_SOURCE) or any(
-            because(narrowed(each), ScalarExecutor.ARROW) for each in _expressions(relation)
+            because(narrowed(expression), ScalarExecutor.ARROW)
+            for expression in _expressions(relation)
         ):
             return False
     return True
@@ -119,15 +126,17 @@ def narrowed(scalar: Expression) -> Expression:
     if not isinstance(scalar, Call):
         return scalar
     arguments = tuple(map(narrowed, scalar.arguments))
-    inside = {each.function: each for each in arguments if isinstance(each, Call)}
+    inside = {argument.function: argument for argument in arguments if isinstance(argument, Call)}
     if scalar.function == "is_null" and "regexp_extract" in inside:
         return replace(inside["regexp_extract"], function="regexp_misses", kind=BOOLEAN)
-    texts = [each.value for each in arguments if isinstance(each, Literal)]
+    texts = [argument.value for argument in arguments if isinstance(argument, Literal)]
     texts += scalar.parameters if scalar.function == "isin" else ()
-    is_ascii = bool(texts) and all(type(each) is str and each.isascii() for each in texts)
+    is_ascii = bool(texts) and all(type(text) is str and text.isascii() for text in texts)
     if is_ascii and "lower" in inside and scalar.function in {"equal", "not_equal", "isin"}:
         lower = replace(inside["lower"], function="lower_ascii")
-        arguments = tuple(lower if each is inside["lower"] else each for each in arguments)
+        arguments = tuple(
+            lower if argument is inside["lower"] else argument for argument in arguments
+        )
     return replace(scalar, arguments=arguments)
 
 
@@ -135,7 +144,7 @@ _OF_ONE_SOURCE = (Scan, Filter, Project, Delayed)
 
 
 def _is_of_one_source(query: WholeQuery, top: Relation | None = None) -> bool:
-    return all(isinstance(each, _OF_ONE_SOURCE) for each, _ in query.relations(top))
+    return all(isinstance(relation, _OF_ONE_SOURCE) for relation, _ in query.relations(top))
 
 
 def _expressions(relation: Relation) -> tuple[Expression, ...]:
@@ -145,24 +154,24 @@ def _expressions(relation: Relation) -> tuple[Expression, ...]:
 
 
 def _first(reasons: Iterable[str | None]) -> str | None:
-    return next((each for each in reasons if each is not None), None)
+    return next((reason for reason in reasons if reason is not None), None)
 
 
 def _wrong_types(columns: Sequence[SqlColumn]) -> str | None:
     """Return the first column of whose type Spark SQL has not the same values."""
-    wrong = (each for each in columns if spark_type(each.type) is None)
-    return _first(f"the column {each.name!r} is {each.type}" for each in wrong)
+    wrong = (column for column in columns if spark_type(column.type) is None)
+    return _first(f"the column {column.name!r} is {column.type}" for column in wrong)
 
 
 def _others_than(kinds: frozenset[str], columns: Iterable[SqlColumn], what: str) -> str | None:
     """Return the first column whose type is not among some types."""
-    wrong = (each for each in columns if each.type.name not in kinds)
-    return _first(f"{what} {each.name!r} is {each.type}" for each in wrong)
+    wrong = (column for column in columns if column.type.name not in kinds)
+    return _first(f"{what} {column.name!r} is {column.type}" for column in wrong)
 
 
 def _wrong_scalars(scalars: Iterable[Expression]) -> str | None:
-    found = _first(because(narrowed(each), ScalarExecutor.SPARK_SQL) for each in scalars)
-    return None if found is None else f"{found} may be something else in Spark SQL"
+    reason = _first(because(narrowed(scalar), ScalarExecutor.SPARK_SQL) for scalar in scalars)
+    return None if reason is None else f"{reason} may be something else in Spark SQL"
 
 
 def _scan(relation: Scan, query: WholeQuery) -> str | None:
@@ -176,7 +185,7 @@ def _scan(relation: Scan, query: WholeQuery) -> str | None:
         return wrong
     if not relation.is_insert_only:
         return f"table {relation.name!r} has changes"
-    if any(each.type.name == "DECIMAL" for each in relation.columns):
+    if any(column.type.name == "DECIMAL" for column in relation.columns):
         return f"table {relation.name!r} has a column of DECIMAL"
     return _wrong_types(relation.columns)
 
@@ -184,7 +193,8 @@ def _scan(relation: Scan, query: WholeQuery) -> str | None:
 def _filter(relation: Filter, query: WholeQuery) -> str | None:
     wrong = _wrong_scalars([relation.condition])
     if wrong is None and any(
-        _fails_early(each, relation.input, query) for each in conjuncts(relation.condition)
+        _fails_early(condition, relation.input, query)
+        for condition in conjuncts(relation.condition)
     ):
         return f"the condition {relation.condition} may fail"
     return wrong
@@ -209,14 +219,14 @@ def _below(
     """Yield the inputs of a relation on whose rows Spark SQL may compute a condition, as it is there."""
     columns = columns_of(condition)
     if isinstance(rows, Union):
-        yield from ((condition, each, query) for each in rows.parts)
+        yield from ((condition, part, query) for part in rows.parts)
     elif isinstance(rows, Join):
         width = len(rows.left.columns)
-        if all(each < width for each in columns):
+        if all(position < width for position in columns):
             yield condition, rows.left, query
-        elif all(each >= width for each in columns):
+        elif all(position >= width for position in columns):
             yield shifted(condition, -width), rows.right, query
-    elif isinstance(rows, GroupBy) and all(each < rows.group for each in columns):
+    elif isinstance(rows, GroupBy) and all(position < rows.group for position in columns):
         yield condition, rows.input, query
     elif isinstance(rows, Scan):
         read = query.read(rows)
@@ -267,7 +277,7 @@ def _join(relation: Join, _: WholeQuery) -> str | None:
         _first(f"the key {e} is {e.type}" for e in keys if e.type.name not in _ORDERED)
         or _wrong_scalars(relation.conditions)
         or _wrong_types(relation.columns)
-        or _first(f"the condition {each} may fail" for each in failing)
+        or _first(f"the condition {condition} may fail" for condition in failing)
     )
 
 
@@ -296,7 +306,7 @@ def _windows(relation: WindowTable, _: WholeQuery) -> str | None:
     spec = relation.spec
     if spec.function == "CUMULATE" or spec.is_instant or spec.step_ms > spec.size_ms:
         return f"the windows {spec}"
-    partition = (relation.input.columns[at] for at in relation.partition)
+    partition = (relation.input.columns[position] for position in relation.partition)
     return _wrong_types(relation.columns) or _others_than(KEYS, partition, "the partition")
 
 

@@ -45,29 +45,29 @@ def place_queries(plan: PhysicalPlan) -> PhysicalPlan:
     """Put a source in the place of each query that Spark SQL computes. An early phase."""
     if not runs_as_batch(plan):
         return plan
-    made: dict[int, _Placed] = {}
+    placed: dict[int, _Placed] = {}
     decisions: list[Decision] = []
     inside: set[int] = set()
     for node in reversed(plan.graph.nodes):
         if node.id in inside:
             continue
         refusals: list[Decision] = []
-        for found in node.queries():
-            _, whole, _ = found
+        for candidate in node.queries():
+            _, whole, _ = candidate
             wrong = other_rows(whole)
             if wrong is None and is_projection(whole):
                 continue
             refused = _refused(plan, node, whole, wrong)
             if refused is None:
-                made[node.id] = found
+                placed[node.id] = candidate
                 inside.update(reachable([node.id], lambda key: plan.graph.node(key).inputs))
                 decisions.append(Decision(repr(_name(whole)), _WHOLE, _SAME))
                 break
             refusals.append(Decision(f"the query of {node.name!r}", _OPERATORS, refused))
         decisions += refusals[:1]  # those of queries in it follow from it
-    new = [each for each in reversed(decisions) if each not in plan.decisions]
+    new = [decision for decision in reversed(decisions) if decision not in plan.decisions]
     plan = replace(plan, decisions=(*plan.decisions, *new))
-    return replace(plan, graph=_placed(plan.graph, made)) if made else plan
+    return replace(plan, graph=_placed(plan.graph, placed)) if placed else plan
 
 
 def _placed(graph: LogicalGraph, placed: Mapping[int, _Placed]) -> LogicalGraph:
@@ -116,15 +116,15 @@ def _is_untimed(node: Node) -> bool:
 
 
 def _behind(graph: LogicalGraph, node: Node) -> Iterator[Node]:
-    found = {node.id}
-    for each in graph.nodes:
-        if not found.isdisjoint(each.inputs):
-            found.add(each.id)
-            yield each
+    ids = {node.id}
+    for other in graph.nodes:
+        if not ids.isdisjoint(other.inputs):
+            ids.add(other.id)
+            yield other
 
 
 def _name(whole: WholeQuery) -> str:
-    return f"query of {', '.join(dict.fromkeys(each.name for each in whole.sources))}"
+    return f"query of {', '.join(dict.fromkeys(source.name for source in whole.sources))}"
 
 
 def _source(node: Node, whole: WholeQuery) -> Node:
