@@ -70,7 +70,9 @@ class AggregateExpression:
     __lt__ = __le__ = __gt__ = __ge__ = _refuse
 
     def __str__(self) -> str:
-        inside = [str(each) for each in (self.argument, *self.parameters) if each is not None]
+        inside = [
+            str(argument) for argument in (self.argument, *self.parameters) if argument is not None
+        ]
         return f"{self.how}({', '.join(inside)})"
 
 
@@ -271,8 +273,10 @@ def _of_values(
     assert argument is not None, "it has an argument"
     assert argument.type_info is not None, "the argument has a type"
     kind, is_float = argument.type_info, name_of(argument) in FLOATS
-    made = {"join": STRING, "list": Types.LIST(kind), "map": Types.MAP(kind, LONG)}.get(how, kind)
-    parameters = (how, separator, is_distinct, is_float, made)
+    result_type = {"join": STRING, "list": Types.LIST(kind), "map": Types.MAP(kind, LONG)}.get(
+        how, kind
+    )
+    parameters = (how, separator, is_distinct, is_float, result_type)
     return Aggregate((part,), lambda parts: Call("of_values", parts, parameters))
 
 
@@ -286,17 +290,17 @@ def _distinct(
     assert argument is not None, "it has an argument"
     is_float = name_of(argument) in FLOATS
     derived = tuple(
-        Part(f"distinct_{each.name}", each.merge, _over_values(each, values, is_float=is_float))
-        for each in inner.parts
+        Part(f"distinct_{part.name}", part.merge, _over_values(part, values, is_float=is_float))
+        for part in inner.parts
     )
     return Aggregate((tally,), inner.result, derived)
 
 
 def _over_values(part: Part, values: Field, *, is_float: bool) -> Expression:
     """Return a part of a sum, over the different values of a tally."""
-    made, how, parameters = part.of_record, part.name, ()
-    if isinstance(made, Call) and made.function in _OF_DIGITS:
-        how, parameters = made.function, made.parameters
+    expression, how, parameters = part.of_record, part.name, ()
+    if isinstance(expression, Call) and expression.function in _OF_DIGITS:
+        how, parameters = expression.function, expression.parameters
     return Call("over_values", (values,), (how, is_float, *parameters))
 
 

@@ -459,8 +459,8 @@ def lit(value: Any, type_info: TypeInformation | None = None) -> ColumnExpressio
         >>> collect(pairs.select(none=lit(None, Types.STRING())))
         [Row(none=None)]
     """
-    made = ColumnExpression(Literal(value))
-    return made if type_info is None else made.cast(type_info)
+    constant = ColumnExpression(Literal(value))
+    return constant if type_info is None else constant.cast(type_info)
 
 
 class CountColumn(ColumnExpression):

@@ -23,11 +23,11 @@ def parts_of(value: float) -> tuple[int, int]:
 def added(total: tuple[int, int], value: tuple[int, int], sign: int) -> tuple[int, int]:
     """Return a sum with a number added, or taken away if the sign is -1."""
     number, exponent = total
-    other, at = value
-    if at < exponent:
-        number, exponent = number << exponent - at, at
-    elif at > exponent:
-        other <<= at - exponent
+    other, other_exponent = value
+    if other_exponent < exponent:
+        number, exponent = number << exponent - other_exponent, other_exponent
+    elif other_exponent > exponent:
+        other <<= other_exponent - exponent
     number += sign * other
     return (number, exponent) if number else ZERO
 

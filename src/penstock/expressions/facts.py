@@ -53,7 +53,7 @@ def either(*facts: Fact) -> Fact:
 
 def kinds_of(call: Call) -> set[str]:
     """Return the names of the types of the arguments."""
-    return {each.type.name for each in call.arguments}
+    return {argument.type.name for argument in call.arguments}
 
 
 def of(*names: str) -> Fact:
@@ -85,8 +85,8 @@ def few_members(call: Call) -> bool:
 
 def of_basic(call: Call) -> bool:
     """Hold for a value of a type that functions compute with."""
-    found = call.arguments[0].type_info
-    return isinstance(found, BasicTypeInfo) and found.name in COMPUTED
+    type_info = call.arguments[0].type_info
+    return isinstance(type_info, BasicTypeInfo) and type_info.name in COMPUTED
 
 
 def same_cast(call: Call) -> bool:
@@ -111,7 +111,7 @@ def no_digit_is_lost(call: Call) -> bool:
     """Hold for a sum, difference or product of decimals that Spark SQL computes with all digits."""
     if call.type.name != "DECIMAL" or not kinds_of(call) <= EXACT:
         return False
-    one, other = (as_decimal(each.type) for each in call.arguments)
+    one, other = (as_decimal(argument.type) for argument in call.arguments)
     if call.function == "multiply":
         digits, scale = one.precision + other.precision + 1, one.scale + other.scale
     else:
@@ -129,9 +129,9 @@ def common_digits(call: Call) -> bool:
     """Hold for decimals that one type of Spark SQL has."""
     if not is_decimal_comparison(call):
         return False
-    kinds = [as_decimal(each.type) for each in call.arguments]
-    whole = max(each.precision - each.scale for each in kinds)
-    return whole + max(each.scale for each in kinds) <= MOST_DIGITS
+    kinds = [as_decimal(argument.type) for argument in call.arguments]
+    whole = max(kind.precision - kind.scale for kind in kinds)
+    return whole + max(kind.scale for kind in kinds) <= MOST_DIGITS
 
 
 def widening_cast(call: Call) -> bool:
@@ -198,8 +198,8 @@ def with_constants(*kinds: type) -> Fact:
 
     def fact(call: Call) -> bool:
         pairs = zip(call.arguments[1:], kinds, strict=False)
-        values = [constant_of(each, kind) for each, kind in pairs]
-        is_negative = any(type(each) is int and each < 0 for each in values)
+        values = [constant_of(argument, kind) for argument, kind in pairs]
+        is_negative = any(type(value) is int and value < 0 for value in values)
         is_full = len(call.arguments) == 1 + len(kinds) and None not in values
         return is_full and values[0] != "" and not is_negative
 
@@ -214,7 +214,7 @@ def same_like(call: Call) -> bool:
 
 def same_substring(call: Call) -> bool:
     """Hold for a position from 1, and a length."""
-    start, *length = (constant_of(each, int) for each in call.arguments[1:])
+    start, *length = (constant_of(argument, int) for argument in call.arguments[1:])
     if start is None or start < 1 or len(length) != 1:
         return False
     return length[0] is not None and length[0] >= 0

@@ -103,8 +103,10 @@ def _selection(total: FieldTotal) -> SelectStep:
         _VALUES: Call("case", (Call("is_null", (value,)), none, one)),
         **parts,
     }
-    made = ((name, typed(each, total.records, total.how)) for name, each in outputs.items())
-    return SelectStep(tuple(made))
+    typed_outputs = (
+        (name, typed(expression, total.records, total.how)) for name, expression in outputs.items()
+    )
+    return SelectStep(tuple(typed_outputs))
 
 
 def _digits(value: Expression) -> dict[str, Expression]:

@@ -120,21 +120,21 @@ def _divides_by_any(call: Call) -> bool:
 
 
 def _cast(call: Call) -> Callable[[Any], Any]:
-    found = cast(call.arguments[0].type, call.type, *call.parameters)
-    assert found is not None, "the typing rule has refused others"
-    return found
+    conversion = cast(call.arguments[0].type, call.type, *call.parameters)
+    assert conversion is not None, "the typing rule has refused others"
+    return conversion
 
 
 def _try_cast(call: Call) -> Callable[[Any], Any]:
     inside = _cast(call)
 
-    def made(value: Any) -> Any:
+    def convert(value: Any) -> Any:
         try:
             return inside(value)
         except ExpressionError:
             return None
 
-    return made
+    return convert
 
 
 def _member(*members: Any) -> Callable[[Any], bool]:
@@ -150,7 +150,7 @@ def _element(values: list[Any], index: int) -> Any:
 
 
 def _array_contains(values: list[Any] | None, element: Any) -> bool | None:
-    return None if values is None else any(each == element for each in values)
+    return None if values is None else any(value == element for value in values)
 
 
 def _map(*pairs: Any) -> dict[Any, Any]:
@@ -173,21 +173,21 @@ def _misses(text: str | None, *pattern: Any) -> bool:
 
 
 def _json_value(text: str, path: str) -> str | None:
-    found: Any
+    value: Any
     try:
-        found = json.loads(text, parse_float=Decimal)
+        value = json.loads(text, parse_float=Decimal)
     except ValueError:
         return None
     for step in texts.steps_of(path):
         try:
-            found = found[step]
+            value = value[step]
         except (KeyError, IndexError, TypeError):
             return None
-    if isinstance(found, bool):
-        return "true" if found else "false"
-    if isinstance(found, Decimal):
-        return str(shown(sql_types.DOUBLE)(float(found)))
-    return None if isinstance(found, dict | list) or found is None else str(found)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, Decimal):
+        return str(shown(sql_types.DOUBLE)(float(value)))
+    return None if isinstance(value, dict | list) or value is None else str(value)
 
 
 _WHOLE_OR_FLOAT = frozenset({*WHOLE, *FLOATS})
@@ -468,16 +468,18 @@ def because(expression: Expression, executor: ScalarExecutor) -> str | None:
         return None
     if isinstance(expression, Literal):
         return _constant_because(expression, executor)
-    found = next((why for each in expression.arguments if (why := because(each, executor))), None)
-    return found or _call_because(expression, executor)
+    reason = next(
+        (why for argument in expression.arguments if (why := because(argument, executor))), None
+    )
+    return reason or _call_because(expression, executor)
 
 
 def _constant_because(constant: Literal, executor: ScalarExecutor) -> str | None:
-    found = constant.type_info
+    type_info = constant.type_info
     is_decimal = constant.type.name == "DECIMAL"
     if is_decimal and constant.value is not None and executor is ScalarExecutor.SPARK_SQL:
         return None
-    if isinstance(found, BasicTypeInfo) and found.name in COMPUTED and not is_decimal:
+    if isinstance(type_info, BasicTypeInfo) and type_info.name in COMPUTED and not is_decimal:
         return None
     return f"a constant of type {constant.type}"
 
@@ -491,9 +493,9 @@ def _call_because(call: Call, executor: ScalarExecutor) -> str | None:
         return None
     if row.arrow is nowhere:
         return call.name
-    kinds = ", ".join(dict.fromkeys(str(each.type) for each in call.arguments))
-    made = f" as {call.type}" if call.function == "sql_cast" else ""
-    return f"{call.name} of {kinds}{made}"
+    kinds = ", ".join(dict.fromkeys(str(argument.type) for argument in call.arguments))
+    target = f" as {call.type}" if call.function == "sql_cast" else ""
+    return f"{call.name} of {kinds}{target}"
 
 
 def can_fail(expression: Expression) -> bool:
@@ -503,4 +505,4 @@ def can_fail(expression: Expression) -> bool:
     """
     if isinstance(expression, Call) and FUNCTIONS[expression.function].fails(expression):
         return True
-    return any(can_fail(each) for each in arguments_of(expression))
+    return any(can_fail(argument) for argument in arguments_of(expression))

@@ -87,11 +87,11 @@ class KeyedAggregate:
 
     def __post_init__(self) -> None:
         names = [getattr(kind, "name", "") for kind in self.parts.field_types]
-        found = [
+        merges = [
             None if how is None else merge_of(how, name)
             for how, name in zip(self.merges, names, strict=True)
         ]
-        object.__setattr__(self, "_merges", tuple(found))
+        object.__setattr__(self, "_merges", tuple(merges))
 
     def __reduce__(self) -> tuple[Any, ...]:
         fields = (self.parts, self.merges, self.results, self.changes)
@@ -174,15 +174,15 @@ def keyed_aggregate(
     Records that are not weighted are added only.
     With `keeps_values`, tallies are kept value by value, and results are emitted as changes.
     """
-    made = _Parts(records, is_weighted=is_weighted, keeps_values=keeps_values)
+    builder = _Parts(records, is_weighted=is_weighted, keeps_values=keeps_values)
     results: dict[str, Expression] = {}
     for name in keys:
-        made.add(name_of_key(name), None, typed(Field(name), records, "aggregate"))
+        builder.add(name_of_key(name), None, typed(Field(name), records, "aggregate"))
         results[name] = Field(name_of_key(name))
-    for name, each in aggregates.items():
-        results[name] = made.result_of(name, each)
+    for name, aggregate in aggregates.items():
+        results[name] = builder.result_of(name, aggregate)
     chain = ExpressionChain(
-        records, (SelectStep(tuple(made.outputs.items())),), takes_changes=is_weighted
+        records, (SelectStep(tuple(builder.outputs.items())),), takes_changes=is_weighted
     )
     parts = chain.type_info
     assert isinstance(parts, RowTypeInfo), "a selection makes rows"
@@ -193,8 +193,8 @@ def keyed_aggregate(
         results |= {name: Field(bound) for name, bound in bounds.items()}
     results = {name: typed(tree, fired, "aggregate") for name, tree in results.items()}
     emitted = ExpressionChain(fired, (SelectStep(tuple(results.items())),))
-    changes = made.changes(parts, emitted) if keeps_values else None
-    return chain, KeyedAggregate(parts, tuple(made.merges), emitted, changes)
+    changes = builder.changes(parts, emitted) if keeps_values else None
+    return chain, KeyedAggregate(parts, tuple(builder.merges), emitted, changes)
 
 
 class _Parts:
@@ -221,59 +221,63 @@ class _Parts:
         tree = aggregate.argument
         argument = None if tree is None else typed(tree, self._records, "aggregate")
         try:
-            found = aggregate_of(aggregate, argument)
+            definition = aggregate_of(aggregate, argument)
         except TypingError as refused:
             raise ArgumentError.here(
                 f"aggregate got {name}={aggregate}, which cannot be computed: {refused}",
                 hint="Correct the aggregate, or cast its column.",
             ) from refused
-        fields = tuple(Field(name_of_part(part, tree)) for part in found.parts)
-        for part, at in zip(found.parts, fields, strict=True):
-            made = typed(part.of_record, self._records, "aggregate")
+        fields = tuple(Field(name_of_part(part, tree)) for part in definition.parts)
+        for part, target in zip(definition.parts, fields, strict=True):
+            expression = typed(part.of_record, self._records, "aggregate")
             if self._is_weighted:
-                made = typed(weighted(part, made), self._records, "aggregate")
-            self.add(at.name, part.merge, made)
+                expression = typed(weighted(part, expression), self._records, "aggregate")
+            self.add(target.name, part.merge, expression)
             if part.merge == LIST:
-                of_list = Field(at.name, self.outputs[at.name].type_info)
+                of_list = Field(target.name, self.outputs[target.name].type_info)
                 _, function, _ = aggregate.parameters
-                self._folded[at.name] = Call("folded", (of_list,), (function,), of_list.type_info)
+                self._folded[target.name] = Call(
+                    "folded", (of_list,), (function,), of_list.type_info
+                )
             if part.name == VALUES:
-                self._tallies.add(at.name)
-        if not found.derived:
-            return found.result(fields)
+                self._tallies.add(target.name)
+        if not definition.derived:
+            return definition.result(fields)
         if not self._keeps_values:
-            return found.result(tuple(part.of_record for part in found.derived))
+            return definition.result(tuple(part.of_record for part in definition.derived))
         (tally,) = fields
         kind = self.outputs[tally.name].type_info
         assert kind is not None, "outputs have types"
         of_tally = RowTypeInfo([kind], [tally.name])
-        kept = tuple(Field(name_of_part(part, tree)) for part in found.derived)
-        for part, at in zip(found.derived, kept, strict=True):
-            self._derived[at.name] = typed(part.of_record, of_tally, "aggregate")
-            self.add(at.name, part.merge, Literal(None, self._derived[at.name].type_info))
-        return found.result(kept)
+        kept = tuple(Field(name_of_part(part, tree)) for part in definition.derived)
+        for part, target in zip(definition.derived, kept, strict=True):
+            self._derived[target.name] = typed(part.of_record, of_tally, "aggregate")
+            self.add(target.name, part.merge, Literal(None, self._derived[target.name].type_info))
+        return definition.result(kept)
 
     def changes(self, parts: RowTypeInfo, results: ExpressionChain) -> ChangelogOutput:
         """Return the tallies that are kept value by value, and the parts derived from them."""
         (step,) = results.steps
         assert isinstance(step, SelectStep), "results are one selection"
-        read = {name for _, each in step.outputs for name in fields_of(each)}
+        read = {name for _, expression in step.outputs for name in fields_of(expression)}
         names = parts.field_names
-        values = tuple(at for at, name in enumerate(names) if name in self._tallies)
+        values = tuple(position for position, name in enumerate(names) if name in self._tallies)
         derived = None
         if self._derived:
-            made = tuple((name, self._derived_part(name, at)) for at, name in enumerate(names))
-            derived = ExpressionChain(parts, (SelectStep(made),))
+            derived_parts = tuple(
+                (name, self._derived_part(name, position)) for position, name in enumerate(names)
+            )
+            derived = ExpressionChain(parts, (SelectStep(derived_parts),))
         folded = None
         if self._folded:
             fields = zip(names, parts.field_types, strict=True)
             outputs = ((name, self._folded.get(name) or Field(name, kind)) for name, kind in fields)
             folded = ExpressionChain(parts, (SelectStep(tuple(outputs)),))
-        whole = frozenset(at for at in values if names[at] in read)
+        whole = frozenset(position for position in values if names[position] in read)
         return ChangelogOutput(values=values, read=whole, derived=derived, folded=folded)
 
-    def _derived_part(self, name: str, at: int) -> Expression:
+    def _derived_part(self, name: str, position: int) -> Expression:
         kind = self.outputs[name].type_info
-        if self.merges[at] is None:
+        if self.merges[position] is None:
             return Field(name, kind)
         return self._derived.get(name) or Literal(None, kind)

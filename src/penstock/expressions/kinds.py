@@ -71,8 +71,8 @@ class TypingError(Exception):
 
 def name_of(expression: Expression) -> str:
     """Return the name of the basic type of a typed expression, empty for any other type."""
-    found = expression.type_info
-    return found.name if isinstance(found, BasicTypeInfo) else ""
+    type_info = expression.type_info
+    return type_info.name if isinstance(type_info, BasicTypeInfo) else ""
 
 
 def is_list(type_info: TypeInformation | None) -> bool:
@@ -152,13 +152,13 @@ def common_type(left: TypeInformation, right: TypeInformation) -> TypeInformatio
     if left == right:
         return left
     are_numbers = {getattr(left, "name", ""), getattr(right, "name", "")} <= NUMBERS
-    found = (
+    common = (
         sql_types.common_type(of_type_info(left), of_type_info(right), OF_COLUMNS)
         if are_numbers
         else None
     )
-    if found is None:
+    if common is None:
         hint = "; cast one of them" if are_numbers else ""
         msg = f"{left!r} and {right!r} have no type in common{hint}"
         raise TypingError(msg)
-    return found.type_info
+    return common.type_info

@@ -64,7 +64,7 @@ class Mistaken:
         )
 
     def __getattr__(self, name: str) -> NoReturn:
-        known = tuple(each for each in dir(type(self)) if not each.startswith("_"))
+        known = tuple(attribute for attribute in dir(type(self)) if not attribute.startswith("_"))
         meant = OTHER_NAMES.get(name)
         advice = f"; write {meant}" if meant else did_you_mean(name, known)
         # as everywhere in Python: `copy`, `inspect` and others look up missing names

@@ -58,10 +58,10 @@ def by_pane(
             assert keeps_time, "dropped records have a row for their timestamps only"
             kept = kept_by(kept, step.condition)
         else:
-            fields = [(name, if_kept(kept, each)) for name, each in step.outputs]
+            fields = [(name, if_kept(kept, expression)) for name, expression in step.outputs]
         marks = () if kept is None else ((KEPT, kept),)
         steps.append(SelectStep((*fields, *marks, (TIME, time))))
-        fields = [(name, Field(name, each.type_info)) for name, each in fields]
+        fields = [(name, Field(name, expression.type_info)) for name, expression in fields]
         time, kept = Field(TIME, LONG), None if kept is None else Field(KEPT, BOOLEAN)
     keys, parts = fields[: aggregate.keys], fields[aggregate.keys :]
     pane = _none_or_zero(time)
@@ -69,11 +69,14 @@ def by_pane(
         pane = typed(_pane(*panes), steps[-1].type_info, "window")
     added: tuple[tuple[str, Expression], ...] = ((PANE, pane),)
     if kept is not None:
-        keys = [(name, chosen(kept, each, Literal(None, each.type_info))) for name, each in keys]
+        keys = [
+            (name, chosen(kept, expression, Literal(None, expression.type_info)))
+            for name, expression in keys
+        ]
         added = ((PANE, chosen(kept, pane, _none_or_zero(time))), (KEPT, kept))
     times = [((TIME, time), "max")] if keeps_time else []
     times += [((FIRST, time), "min")] if keeps_first else []
-    last = SelectStep((*keys, *added, *parts, *(each for each, _ in times)))
+    last = SelectStep((*keys, *added, *parts, *(output for output, _ in times)))
     of_keys, of_parts = aggregate.merges[: aggregate.keys], aggregate.merges[aggregate.keys :]
     merges = (*of_keys, *(None for _ in added), *of_parts, *(how for _, how in times))
     return (

@@ -73,8 +73,8 @@ class _Writer:
         """Return the function of the values of a row that a text computes."""
         source = f"def evaluate(v):\n    return {text}\n"
         exec(compile(source, "<sql>", "exec"), self._bound)  # noqa: S102 - the text is written above
-        made: Callable[[Sequence[Any]], Any] = self._bound["evaluate"]
-        return made
+        evaluate: Callable[[Sequence[Any]], Any] = self._bound["evaluate"]
+        return evaluate
 
     def text(self, scalar: Expression) -> str:  # noqa: PLR0911 - one per class
         """Return the text that computes an expression."""
@@ -108,12 +108,12 @@ class _Writer:
     def _strict(self, call: Call, make_text: Callable[[list[str]], str]) -> str:
         """Return a text that is None if an argument is."""
         tests, values = [], []
-        for each in call.arguments:
-            if isinstance(each, Literal) and each.value is not None:
-                values.append(self.text(each))
+        for argument in call.arguments:
+            if isinstance(argument, Literal) and argument.value is not None:
+                values.append(self.text(argument))
                 continue
             name = self.variable()
-            tests.append(f"({name} := {self.text(each)}) is None")
+            tests.append(f"({name} := {self.text(argument)}) is None")
             values.append(name)
         if not tests:
             return f"({make_text(values)})"
@@ -174,11 +174,11 @@ def _case(writer: _Writer, call: Call) -> str:
 
 def _coalesce(writer: _Writer, call: Call) -> str:
     *first, last = call.arguments
-    made = []
-    for each in first:
+    choices = []
+    for argument in first:
         name = writer.variable()
-        made.append(f"{name} if ({name} := {writer.text(each)}) is not None else ")
-    return f"({''.join(made)}{writer.text(last)})"
+        choices.append(f"{name} if ({name} := {writer.text(argument)}) is not None else ")
+    return f"({''.join(choices)}{writer.text(last)})"
 
 
 _SPECIAL: dict[str, Callable[[_Writer, Call], str]] = {
@@ -199,10 +199,10 @@ def _guarded(call: Call) -> Callable[..., Any]:
     kind = call.type.type_info
     name = call.function.removeprefix(USER)
 
-    def made(*values: Any) -> Any:
+    def evaluate_guarded(*values: Any) -> Any:
         try:
-            found = evaluate(*values)
-            return None if found is None else kind.coerce(found)
+            value = evaluate(*values)
+            return None if value is None else kind.coerce(value)
         except PenstockError:
             raise
         except Exception as wrong:
@@ -211,4 +211,4 @@ def _guarded(call: Call) -> Callable[..., Any]:
                 hint="Correct the function, or guard it with CASE.",
             ) from wrong
 
-    return made
+    return evaluate_guarded

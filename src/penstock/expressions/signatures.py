@@ -418,18 +418,18 @@ def contained(call: Call) -> Call:
     if getattr(inside, "name", "") not in {*WHOLE, "String"}:
         msg = f"list_contains takes lists of texts and whole numbers, not {value.type_info!r}"
         raise TypingError(msg)
-    found = adapted(literal(expected), inside)
-    if found is None:
+    constant = adapted(literal(expected), inside)
+    if constant is None:
         msg = f"list_contains got {expected!r}, which is no {inside!r}"
         raise TypingError(msg)
-    return replace(call, parameters=(found.value,), kind=BOOLEAN)
+    return replace(call, parameters=(constant.value,), kind=BOOLEAN)
 
 
 def made_row(call: Call) -> Call:
     """Type `struct`: a row inside the record, with a name per argument."""
-    for each in call.arguments:
-        if is_null_constant(each):
+    for argument in call.arguments:
+        if is_null_constant(argument):
             msg = "None has no type here; write lit(None, type)"
             raise TypingError(msg)
-    kinds = [each.type_info for each in call.arguments if each.type_info is not None]
+    kinds = [argument.type_info for argument in call.arguments if argument.type_info is not None]
     return replace(call, kind=Types.ROW_NAMED(list(call.parameters), kinds))

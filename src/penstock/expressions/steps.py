@@ -50,7 +50,7 @@ class SelectStep:
     def type_info(self) -> RowTypeInfo:
         """Type of the records that it makes."""
         names = [name for name, _ in self.outputs]
-        return RowTypeInfo([_type_of(made) for _, made in self.outputs], names)
+        return RowTypeInfo([_type_of(expression) for _, expression in self.outputs], names)
 
     def __str__(self) -> str:
         def shown(name: str, expression: Expression) -> str:
@@ -82,13 +82,13 @@ class ExpressionChain:
     @property
     def type_info(self) -> RecordType:
         """Type of the records it emits."""
-        made = [step.type_info for step in self.steps if isinstance(step, SelectStep)]
-        return made[-1] if made else self.records
+        types = [step.type_info for step in self.steps if isinstance(step, SelectStep)]
+        return types[-1] if types else self.records
 
     @property
     def expressions(self) -> list[Expression]:
         """Conditions and outputs of all steps."""
-        return [each for step in self.steps for each in _expressions_of(step)]
+        return [expression for step in self.steps for expression in _expressions_of(step)]
 
     @property
     def has_conditions(self) -> bool:
@@ -100,18 +100,21 @@ class ExpressionChain:
         """True if kinds of records become values, so that all results are added."""
         return any(
             isinstance(part, Call) and part.function == WEIGHT.function
-            for each in self.expressions
-            for part in parts_of(each)
+            for expression in self.expressions
+            for part in parts_of(expression)
         )
 
     @property
     def unprojected_because(self) -> str | None:
         """Reason why Spark SQL does not have the same answer for every record; None if it has."""
-        made = self.expressions
-        if any(map(adds_decimals, made)):
+        expressions = self.expressions
+        if any(map(adds_decimals, expressions)):
             return "Spark SQL adds decimals with a digit less"
         called = {
-            part.function for each in made for part in parts_of(each) if isinstance(part, Call)
+            part.function
+            for expression in expressions
+            for part in parts_of(expression)
+            if isinstance(part, Call)
         }
         outside = sorted(name for name in called if FUNCTIONS[name].spark is nowhere)
         return f"only workers compute {outside[0]}" if outside else None
@@ -134,10 +137,10 @@ class ExpressionChain:
                     needed |= set(fields_of(step.condition))
                 steps.append(step)
                 continue
-            kept = [each for each in step.outputs if needed is None or each[0] in needed]
+            kept = [output for output in step.outputs if needed is None or output[0] in needed]
             kept = kept or list(step.outputs[:1])  # a row has at least one field
             steps.append(SelectStep(tuple(kept)))
-            needed = set(_read(made for _, made in kept))
+            needed = set(_read(expression for _, expression in kept))
         return replace(self, steps=tuple(reversed(steps)))
 
     def __str__(self) -> str:
@@ -157,11 +160,15 @@ def adds_decimals(expression: Expression) -> bool:
 
 
 def _expressions_of(step: Step) -> Iterable[Expression]:
-    return (step.condition,) if isinstance(step, WhereStep) else (made for _, made in step.outputs)
+    return (
+        (step.condition,)
+        if isinstance(step, WhereStep)
+        else (expression for _, expression in step.outputs)
+    )
 
 
 def _read(expressions: Iterable[Expression]) -> Iterable[str]:
-    return (name for each in expressions for name in fields_of(each))
+    return (name for expression in expressions for name in fields_of(expression))
 
 
 def _type_of(expression: Expression) -> TypeInformation:
@@ -181,7 +188,10 @@ def inlined(chain: ExpressionChain) -> tuple[Expression | None, tuple[Expression
         if isinstance(step, WhereStep):
             kept = kept_by(kept, _of_records(step.condition, known))
         else:
-            known = {name: if_kept(kept, _of_records(made, known)) for name, made in step.outputs}
+            known = {
+                name: if_kept(kept, _of_records(expression, known))
+                for name, expression in step.outputs
+            }
     return kept, tuple(known.values())
 
 
@@ -190,7 +200,7 @@ def _of_records(expression: Expression, known: Mapping[str, Expression]) -> Expr
         return known[expression.name]
     if not isinstance(expression, Call):
         return expression
-    arguments = tuple(_of_records(each, known) for each in expression.arguments)
+    arguments = tuple(_of_records(argument, known) for argument in expression.arguments)
     return replace(expression, arguments=arguments)
 
 
@@ -207,7 +217,7 @@ def if_kept(kept: Expression | None, expression: Expression) -> Expression:
     if name_of(expression) in COMPUTED:
         return chosen(kept, expression, Literal(None, expression.type_info))
     return replace(
-        expression, arguments=tuple(if_kept(kept, each) for each in expression.arguments)
+        expression, arguments=tuple(if_kept(kept, argument) for argument in expression.arguments)
     )
 
 

@@ -173,7 +173,7 @@ def with_fields(expression: Expression, changed: Callable[[Field], Expression]) 
     if isinstance(expression, Field):
         return changed(expression)
     if isinstance(expression, Call):
-        arguments = tuple(with_fields(each, changed) for each in expression.arguments)
+        arguments = tuple(with_fields(argument, changed) for argument in expression.arguments)
         return replace(expression, arguments=arguments)
     return expression
 
@@ -191,7 +191,7 @@ def shifted(expression: Expression, by: int) -> Expression:
 def conjuncts(expression: Expression) -> Iterator[Expression]:
     """Yield the conditions that AND connects."""
     if isinstance(expression, Call) and expression.function == "and":
-        for each in expression.arguments:
-            yield from conjuncts(each)
+        for argument in expression.arguments:
+            yield from conjuncts(argument)
     else:
         yield expression

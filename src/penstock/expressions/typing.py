@@ -20,9 +20,9 @@ def record_type(type_info: object, operation: str) -> RecordType:
     if isinstance(type_info, RowTypeInfo | TupleTypeInfo):
         return type_info
     was = "was inferred from an annotation and is not checked"
-    found = was if isinstance(type_info, InferredTypeInfo) else "has no columns"
+    reason = was if isinstance(type_info, InferredTypeInfo) else "has no columns"
     raise ArgumentError.here(
-        f"{operation} needs a stream of rows; the type of this one, {type_info!r}, {found}",
+        f"{operation} needs a stream of rows; the type of this one, {type_info!r}, {reason}",
         hint="Declare the type before: type_info of the source, or output_type="
         "Types.ROW_NAMED(…) of the operation.",
     )
@@ -30,12 +30,12 @@ def record_type(type_info: object, operation: str) -> RecordType:
 
 def typed(expression: Expression, records: RecordType, operation: str) -> Expression:
     """Return an expression with the type of every node."""
-    found = _typed(expression, records, operation)
-    if is_null_constant(found):
+    typed_expression = _typed(expression, records, operation)
+    if is_null_constant(typed_expression):
         raise ArgumentError.here(
             f"{operation} got {expression}, which has no type", hint="Write lit(None, type)."
         )
-    return found
+    return typed_expression
 
 
 def _typed(expression: Expression, records: RecordType, operation: str) -> Expression:
@@ -44,7 +44,7 @@ def _typed(expression: Expression, records: RecordType, operation: str) -> Expre
     try:
         if isinstance(expression, Literal):
             return literal(expression.value)
-        arguments = tuple(_typed(each, records, operation) for each in expression.arguments)
+        arguments = tuple(_typed(argument, records, operation) for argument in expression.arguments)
         rule = FUNCTIONS[expression.function].rule
         assert rule is not None, f"only SQL has {expression.function}"
         return rule(Call(expression.function, arguments, expression.parameters))

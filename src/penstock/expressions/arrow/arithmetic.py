@@ -21,8 +21,8 @@ def _summands(left: Any, right: Any) -> tuple[Any, Any]:
         return pc.cast(left, _SUMMAND), pc.cast(right, _SUMMAND)
     except pa.ArrowInvalid:
         both = pc.and_(pc.is_valid(left), pc.is_valid(right))
-        chosen = (pc.if_else(both, each, pa.scalar(None, each.type)) for each in (left, right))
-        left, right = (pc.cast(each, _SUMMAND) for each in chosen)
+        chosen = (pc.if_else(both, side, pa.scalar(None, side.type)) for side in (left, right))
+        left, right = (pc.cast(side, _SUMMAND) for side in chosen)
         return left, right
 
 
@@ -105,8 +105,8 @@ def round_half_even(_: Call, value: Any) -> Any:
 
 def is_member(call: Call, value: Any) -> Any:
     """Return whether values are among constants; NULL for NULL, which pyarrow calls False."""
-    found = pc.is_in(value, value_set=pa.array(call.parameters, value.type))
-    return pc.if_else(value.is_valid(), found, pa.scalar(None, pa.bool_()))
+    matches = pc.is_in(value, value_set=pa.array(call.parameters, value.type))
+    return pc.if_else(value.is_valid(), matches, pa.scalar(None, pa.bool_()))
 
 
 def greatest(_: Call, left: Any, right: Any) -> Any:

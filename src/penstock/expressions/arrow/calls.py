@@ -27,18 +27,21 @@ def packed(
 ) -> pa.Array:
     """Return the call that each row makes, NULL of rows that are not chosen."""
     rows = zip(*arguments, strict=True) if arguments else iter([()] * len(signs))
-    made = [
+    calls = [
         [pickle.dumps((sign, row))] if chosen is True else None
         for chosen, row, sign in zip(is_chosen, rows, signs, strict=True)
     ]
-    return pa.array(made, _CALLS)
+    return pa.array(calls, _CALLS)
 
 
 def folded(call: Call, calls: pa.Array) -> pa.Array:
     """Return lists that have the accumulator of all their calls."""
     (function,) = call.parameters
     return pa.array(
-        [each and [pickle.dumps((0, _accumulated(function, each)))] for each in calls.to_pylist()],
+        [
+            records and [pickle.dumps((0, _accumulated(function, records)))]
+            for records in calls.to_pylist()
+        ],
         _CALLS,
     )
 
@@ -46,12 +49,12 @@ def folded(call: Call, calls: pa.Array) -> pa.Array:
 def user_result(call: Call, calls: pa.Array) -> pa.Array:
     """Return the values of functions; of no calls that of a new accumulator."""
     function, kind = call.parameters
-    found = []
-    for each in calls.to_pylist():
-        accumulator = _accumulated(function, each or [])
+    results = []
+    for records in calls.to_pylist():
+        accumulator = _accumulated(function, records or [])
         value = _guarded(function, function.get_value, accumulator)
-        found.append(None if value is None else kind.coerce(value))
-    return arrow_array(type(function).__name__, kind, found)
+        results.append(None if value is None else kind.coerce(value))
+    return arrow_array(type(function).__name__, kind, results)
 
 
 def _accumulated(function: Any, calls: list[bytes]) -> Any:

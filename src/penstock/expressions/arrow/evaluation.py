@@ -53,10 +53,10 @@ class Batch:
 
     def column(self, name: str) -> pa.Array:
         """Return a column."""
-        found = self._known.get(name)
-        if found is None:
-            found = self._known[name] = self._read(name)
-        return found
+        column = self._known.get(name)
+        if column is None:
+            column = self._known[name] = self._read(name)
+        return column
 
     def chosen(self, mask: pa.Array, length: int) -> Batch:
         """Return the records for which a mask without NULL is true."""
@@ -99,14 +99,16 @@ def _eager(call: Call) -> Evaluate:
         (only,) = map(evaluation, arguments)
         return lambda batch: kernel(call, only(batch))
     # A constant stays a scalar beside an array: that is faster, and kernels return an array.
-    constant = [isinstance(each, Literal) for each in arguments]
+    constant = [isinstance(argument, Literal) for argument in arguments]
     if all(constant):
         constant[0] = False
-    made: list[Callable[[Batch], Any]] = [
-        _constant(each) if is_constant and isinstance(each, Literal) else evaluation(each)
-        for each, is_constant in zip(arguments, constant, strict=True)
+    evaluators: list[Callable[[Batch], Any]] = [
+        _constant(argument)
+        if is_constant and isinstance(argument, Literal)
+        else evaluation(argument)
+        for argument, is_constant in zip(arguments, constant, strict=True)
     ]
-    return lambda batch: kernel(call, *[each(batch) for each in made])
+    return lambda batch: kernel(call, *[evaluate(batch) for evaluate in evaluators])
 
 
 def _constant(constant: Literal) -> Callable[[Batch], Any]:
@@ -127,9 +129,9 @@ def _where_needed(expression: Expression) -> Callable[[Batch, pa.Array], pa.Arra
         assert expression.type_info is not None, "the tree has types"
         if length == 0:
             return pa.nulls(batch.length, arrow_type(expression.type_info))
-        found = evaluate(batch.chosen(mask, length))
+        values = evaluate(batch.chosen(mask, length))
         chosen = mask.to_numpy(zero_copy_only=False)
-        return found.take(pa.array(np.cumsum(chosen) - 1, mask=~chosen))
+        return values.take(pa.array(np.cumsum(chosen) - 1, mask=~chosen))
 
     return needed
 
@@ -156,14 +158,14 @@ def _or(call: Call) -> Evaluate:
 
 def _coalesce(call: Call) -> Evaluate:
     first, *others = call.arguments
-    begin, further = evaluation(first), [_where_needed(each) for each in others]
+    begin, further = evaluation(first), [_where_needed(other) for other in others]
 
     def evaluate(batch: Batch) -> pa.Array:
-        found = begin(batch)
-        for each in further:
-            if found.null_count:
-                found = pc.coalesce(found, each(batch, found.is_null()))
-        return found
+        values = begin(batch)
+        for fallback in further:
+            if values.null_count:
+                values = pc.coalesce(values, fallback(batch, values.is_null()))
+        return values
 
     return evaluate
 
@@ -184,10 +186,10 @@ def _case(call: Call) -> Evaluate:
             mask = pc.and_(undecided, is_true)
             chosen.append((mask, value(batch, mask)))
             undecided = pc.and_not(undecided, is_true)
-        found = otherwise(batch, undecided)
+        values = otherwise(batch, undecided)
         for mask, value in reversed(chosen):
-            found = pc.if_else(mask, value, found)
-        return found
+            values = pc.if_else(mask, value, values)
+        return values
 
     return evaluate
 
@@ -199,7 +201,7 @@ def _weight(_: Call) -> Evaluate:
 def _packed(call: Call) -> Evaluate:
     condition, *fields = call.arguments
     is_chosen = evaluation(condition)
-    names = [each.name for each in fields if isinstance(each, Field)]
+    names = [field.name for field in fields if isinstance(field, Field)]
     is_weighted = len(names) < len(fields)
 
     def evaluate(batch: Batch) -> pa.Array:

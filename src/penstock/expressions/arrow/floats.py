@@ -82,26 +82,26 @@ def decimal_limbs(call: Call, value: Any) -> Any:
         (high >> np.uint64(32)) & _MASK_WORD,
         (high.view(np.int64) >> np.int64(56)),
     ]
-    found = np.stack([each.astype(np.int64) for each in digits], axis=1)
-    rows, places = np.nonzero(found)
+    matrix = np.stack([digit.astype(np.int64) for digit in digits], axis=1)
+    rows, places = np.nonzero(matrix)
     sizes = np.zeros(len(value), dtype=np.int64)
-    sizes[known] = np.count_nonzero(found, axis=1)
+    sizes[known] = np.count_nonzero(matrix, axis=1)
     offsets = np.concatenate(([0], np.cumsum(sizes))).astype(np.int32)
     codes = pa.array(places.astype(np.int32))
-    return map_array(offsets, codes, pa.array(found[rows, places]), known)
+    return map_array(offsets, codes, pa.array(matrix[rows, places]), known)
 
 
 def decimal_quotient(call: Call, sums: Any, count: Any) -> Any:
     """Return sums, or by a parameter the means, of decimals; NULL of none, and if it has too many digits."""
-    is_mean, scale, made = call.parameters
-    precision, kept = made.digits or DIGITS
-    found = [
+    is_mean, scale, result_type = call.parameters
+    precision, kept = result_type.digits or DIGITS
+    quotients = [
         None
         if n is None or n <= 0
         else _decimal(_number(limbs_of), (n if is_mean else 1, scale), precision, kept)
         for limbs_of, n in zip(_maps(sums), count.to_pylist(), strict=True)
     ]
-    return pa.array(found, pa.decimal128(precision, kept))
+    return pa.array(quotients, pa.decimal128(precision, kept))
 
 
 def _decimal(
@@ -130,15 +130,15 @@ def _squared(whole: _Ints, powers: _Ints) -> Iterator[tuple[_Ints, _Ints]]:
 
 def _digits(terms: list[tuple[_Ints, _Ints]]) -> tuple[_Ints, _Ints, _Ints]:
     """Return row, place and digit of each digit that is not 0 of numbers by powers of two."""
-    found: list[tuple[_Ints, _Ints, _Ints]] = []
+    parts: list[tuple[_Ints, _Ints, _Ints]] = []
     for whole, powers in terms:
         places, shifts = powers // _BASE_BITS, powers % _BASE_BITS
         size, sign, carry = np.abs(whole), np.sign(whole), np.zeros_like(whole)
-        for at in range(4):
+        for limb in range(4):
             carry += (size & _MASK) << shifts
-            found.append((np.arange(len(whole)), places + at, sign * (carry & _MASK)))
+            parts.append((np.arange(len(whole)), places + limb, sign * (carry & _MASK)))
             carry, size = carry >> _BASE_BITS, size >> _BASE_BITS
-    rows, places, digits = map(np.concatenate, zip(*found, strict=True))
+    rows, places, digits = map(np.concatenate, zip(*parts, strict=True))
     kept = digits != 0
     return rows[kept], places[kept], digits[kept]
 
@@ -147,28 +147,28 @@ def quotient(call: Call, sums: Any, count: Any) -> Any:
     """Return sums, or by a parameter the means, of values whose number is given; NULL of none."""
     (is_mean,) = call.parameters
     counts = count.to_pylist()
-    found = [
+    quotients = [
         None if n is None or n <= 0 else _rounded(limbs_of, n if is_mean else 1)
         for limbs_of, n in zip(_maps(sums), counts, strict=True)
     ]
-    return pa.array(found, pa.float64())
+    return pa.array(quotients, pa.float64())
 
 
 def variance(call: Call, count: Any, sums: Any, squares: Any) -> Any:
     """Return variances, or their roots, by the numbers of values less 0 or 1."""
     less, is_root = call.parameters
-    found: list[float | None] = []
+    results: list[float | None] = []
     for n, total, square in zip(count.to_pylist(), _maps(sums), _maps(squares), strict=True):
         divisor = (n or 0) - less
         if divisor <= 0:
-            found.append(None)
+            results.append(None)
             continue
         # n * sum of squares - square of the sum, over n * divisor
         number, exponent = _number(square)
         spread = exact_sums.added((number * n, exponent), exact_sums.squared(_number(total)), -1)
-        made = exact_sums.quotient(spread, n * divisor)
-        found.append(math.sqrt(made) if is_root else made)
-    return pa.array(found, pa.float64())
+        result = exact_sums.quotient(spread, n * divisor)
+        results.append(math.sqrt(result) if is_root else result)
+    return pa.array(results, pa.float64())
 
 
 def _maps(column: Any) -> Iterator[dict[int, int]]:
@@ -218,5 +218,5 @@ def ordinal(_: Call, value: Any) -> Any:
 def of_ordinal(_: Call, value: Any) -> Any:
     """Return the doubles of their ordinals."""
     known = value.is_valid().to_numpy(zero_copy_only=False)
-    found = value.fill_null(0).to_numpy(zero_copy_only=False)
-    return pa.array((found ^ ((found >> 63) & _SIGNLESS)).view(np.float64), mask=~known)
+    ordinals = value.fill_null(0).to_numpy(zero_copy_only=False)
+    return pa.array((ordinals ^ ((ordinals >> 63) & _SIGNLESS)).view(np.float64), mask=~known)

@@ -61,5 +61,5 @@ def _exact(low: Any, high: Any) -> Any:
 def _divided(total: Any, count: int | None) -> int | None:
     if total is None or count is None:
         return None
-    found = abs(int(total)) // count
-    return found if total >= 0 else -found
+    magnitude = abs(int(total)) // count
+    return magnitude if total >= 0 else -magnitude

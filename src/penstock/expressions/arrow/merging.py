@@ -59,10 +59,10 @@ class ColumnMerge:
         self.schema = arrow_schema(aggregate.parts)
         self.keys = aggregate.keys
         names = [getattr(kind, "name", "") for kind in aggregate.parts.field_types]
-        self._floats = [at for at in range(self.keys) if names[at] in FLOATS]
+        self._floats = [position for position in range(self.keys) if names[position] in FLOATS]
         self._merges: list[tuple[str, str, Callable[..., _Finish]]] = [
-            (str(at), how, _OF_TYPE.get((how, name), _plain))
-            for at, (how, name) in enumerate(zip(aggregate.merges, names, strict=True))
+            (str(position), how, _OF_TYPE.get((how, name), _plain))
+            for position, (how, name) in enumerate(zip(aggregate.merges, names, strict=True))
             if how is not None
         ]
 
@@ -72,8 +72,8 @@ class ColumnMerge:
             column if column.type == field.type else column.cast(field.type)
             for column, field in zip(batch.columns, self.schema, strict=True)
         ]
-        for at in self._floats:  # 0.0 and -0.0 are one key
-            columns[at] = pc.add(columns[at], pa.scalar(0.0, columns[at].type))
+        for position in self._floats:  # 0.0 and -0.0 are one key
+            columns[position] = pc.add(columns[position], pa.scalar(0.0, columns[position].type))
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
     def merged(
@@ -82,7 +82,10 @@ class ColumnMerge:
         """Return one row per key, in the order in which keys first come, and the further columns of it."""
         table = pa.Table.from_batches(batches)
         columns: list[Any] = [*table.columns, *further]
-        by = [str(at) for at in (*range(self.keys), *range(len(table.columns), len(columns)))]
+        by = [
+            str(position)
+            for position in (*range(self.keys), *range(len(table.columns), len(columns)))
+        ]
         wide = dict(zip(map(str, range(len(columns))), columns, strict=True))
         kernels: list[_Kernel] = []
         finish: list[_Finish] = []
@@ -91,28 +94,33 @@ class ColumnMerge:
         wide[_FIRST] = pa.array(np.arange(table.num_rows))
         kernels.append((_FIRST, "min"))
         table = pa.Table.from_arrays(list(wide.values()), names=list(wide))
-        found = table.group_by(by, use_threads=False).aggregate(kernels)
+        groups = table.group_by(by, use_threads=False).aggregate(kernels)
         # Arrow has an order of its own for texts, for several columns, and for many keys.
-        first = found[f"{_FIRST}_min"].to_numpy()
+        first = groups[f"{_FIRST}_min"].to_numpy()
         if (first[1:] < first[:-1]).any():
-            found = found.take(pa.array(np.argsort(first)))
-        made = [*(found[name] for name in by[: self.keys]), *(each(found) for each in finish)]
-        whole = [_one(column, field.type) for column, field in zip(made, self.schema, strict=True)]
+            groups = groups.take(pa.array(np.argsort(first)))
+        merged = [
+            *(groups[name] for name in by[: self.keys]),
+            *(finisher(groups) for finisher in finish),
+        ]
+        whole = [
+            _one(column, field.type) for column, field in zip(merged, self.schema, strict=True)
+        ]
         kept = pa.RecordBatch.from_arrays(whole, schema=self.schema)
-        return kept, [_one(found[name], found[name].type) for name in by[self.keys :]]
+        return kept, [_one(groups[name], groups[name].type) for name in by[self.keys :]]
 
     def distinct(self, batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
         """Return the keys of batches, each once, in no defined order."""
-        names = [str(at) for at in range(self.keys)]
+        names = [str(position) for position in range(self.keys)]
         table = pa.Table.from_batches(batches).select(range(self.keys)).rename_columns(names)
-        found = table.group_by(names, use_threads=False).aggregate([])
-        columns = [_one(found[name], found[name].type) for name in names]
+        groups = table.group_by(names, use_threads=False).aggregate([])
+        columns = [_one(groups[name], groups[name].type) for name in names]
         return pa.RecordBatch.from_arrays(columns, names=names)
 
 
 def _plain(_wide: dict[str, Any], name: str, how: str, kernels: list[_Kernel]) -> _Finish:
     kernels.append((name, how))
-    return lambda found: found[f"{name}_{how}"]
+    return lambda groups: groups[f"{name}_{how}"]
 
 
 def _sum_of_longs(wide: dict[str, Any], name: str, how: str, kernels: list[_Kernel]) -> _Finish:

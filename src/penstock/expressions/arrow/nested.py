@@ -28,8 +28,8 @@ def get(call: Call, value: Any) -> Any:
 
 def field(call: Call, value: Any) -> Any:
     """Return a field of every row; NULL of NULL."""
-    at = value.type.get_field_index(call.parameters[0])
-    return pc.struct_field(value, indices=[at])
+    index = value.type.get_field_index(call.parameters[0])
+    return pc.struct_field(value, indices=[index])
 
 
 def list_contains(call: Call, value: Any) -> Any:
@@ -39,14 +39,16 @@ def list_contains(call: Call, value: Any) -> Any:
     # Not list_parent_indices: it counts values below a NULL, which list_flatten leaves out.
     lengths = pc.fill_null(pc.list_value_length(value), 0).to_numpy(zero_copy_only=False)
     owners = np.repeat(np.arange(len(value)), lengths)
-    found = np.zeros(len(value), dtype=bool)
-    found[owners[is_equal.to_numpy(zero_copy_only=False)]] = True
-    return pa.array(found, mask=value.is_null().to_numpy(zero_copy_only=False))
+    contains = np.zeros(len(value), dtype=bool)
+    contains[owners[is_equal.to_numpy(zero_copy_only=False)]] = True
+    return pa.array(contains, mask=value.is_null().to_numpy(zero_copy_only=False))
 
 
 def struct(call: Call, *values: Any) -> Any:
     """Return rows of values."""
-    length = max(len(each) for each in values if isinstance(each, pa.Array))
-    columns = [each if isinstance(each, pa.Array) else pa.repeat(each, length) for each in values]
+    length = max(len(value) for value in values if isinstance(value, pa.Array))
+    columns = [
+        value if isinstance(value, pa.Array) else pa.repeat(value, length) for value in values
+    ]
     assert call.type_info is not None, "the tree has types"
     return pa.StructArray.from_arrays(columns, fields=list(arrow_type(call.type_info)))

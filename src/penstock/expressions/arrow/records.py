@@ -113,7 +113,7 @@ class _Table:
         """Return 1 of each record that is added, -1 of each that is taken back."""
         if self.kinds is None:
             return pa.repeat(pa.scalar(1, pa.int64()), self.length)
-        return pa.array([-1 if each in TAKEN_BACK else 1 for each in self.kinds], pa.int64())
+        return pa.array([-1 if kind in TAKEN_BACK else 1 for kind in self.kinds], pa.int64())
 
 
 _Apply = Callable[[_Table], _Table]
@@ -145,7 +145,9 @@ class ChainEvaluation:
         self._makes_rows = any(isinstance(step, SelectStep) for step in chain.steps)
         self._make = row_factory(tuple(chain.type_info.field_names))
         self._fields = dict(zip(chain.records.field_names, chain.records.field_types, strict=True))
-        self._positions = {name: at for at, name in enumerate(chain.records.field_names)}
+        self._positions = {
+            name: position for position, name in enumerate(chain.records.field_names)
+        }
         self._type = chain.type_info
         self._steps = [self._step(step) for step in needed.steps]
 
@@ -168,11 +170,11 @@ class ChainEvaluation:
     ) -> tuple[list[Any], list[int] | None]:
         """Return the results of a batch of records, with their timestamps; `beside` has fields that the records have not."""
         kinds = self._kinds_of(values)
-        found = self._of_records(values, timestamps, kinds, beside or {})
-        made = self._rows(found)
-        if found.kinds is not None and not self._reads_weights:
-            self._keep_kinds(made, found.kinds)
-        return made, found.stamps
+        table = self._of_records(values, timestamps, kinds, beside or {})
+        rows = self._rows(table)
+        if table.kinds is not None and not self._reads_weights:
+            self._keep_kinds(rows, table.kinds)
+        return rows, table.stamps
 
     def _kinds_of(self, values: list[Any]) -> list[RowKind] | None:
         kinds = _kinds_of(values) if self._makes_rows else None
@@ -187,12 +189,14 @@ class ChainEvaluation:
         kinds: list[RowKind] | None,
         beside: Mapping[str, list[Any]],
     ) -> _Table:
-        def alone(at: int) -> None:
-            own = {name: of_all[at : at + 1] for name, of_all in beside.items()}
-            self.of_records(values[at : at + 1], None, own)
+        def alone(position: int) -> None:
+            own = {name: of_all[position : position + 1] for name, of_all in beside.items()}
+            self.of_records(values[position : position + 1], None, own)
 
         lists = field_lists(self._records, values)
-        columns = {name: _Column(name, self._fields[name], each) for name, each in beside.items()}
+        columns = {
+            name: _Column(name, self._fields[name], column) for name, column in beside.items()
+        }
         return self._run(_Table(len(values), columns, values, lists, timestamps, kinds), alone)
 
     def of_columns(
@@ -202,8 +206,8 @@ class ChainEvaluation:
         beside: Mapping[str, list[Any]] | None = None,
     ) -> tuple[list[Any], list[int] | None]:
         """Return the results of a batch of columns that have the names of the fields, with their timestamps; `beside` as above."""
-        found = self._of_columns(batch, timestamps, beside or {})
-        return self._rows(found), found.stamps
+        table = self._of_columns(batch, timestamps, beside or {})
+        return self._rows(table), table.stamps
 
     def _of_columns(
         self,
@@ -211,11 +215,13 @@ class ChainEvaluation:
         timestamps: list[int] | None,
         beside: Mapping[str, list[Any]],
     ) -> _Table:
-        def alone(at: int) -> None:
-            own = {name: of_all[at : at + 1] for name, of_all in beside.items()}
-            self.of_columns(batch.slice(at, 1), None, own)
+        def alone(position: int) -> None:
+            own = {name: of_all[position : position + 1] for name, of_all in beside.items()}
+            self.of_columns(batch.slice(position, 1), None, own)
 
-        columns = {name: _Column(name, self._fields[name], each) for name, each in beside.items()}
+        columns = {
+            name: _Column(name, self._fields[name], column) for name, column in beside.items()
+        }
         columns |= {
             name: _Column(name, self._fields[name], None, array)
             for name, array in zip(batch.schema.names, batch.columns, strict=True)
@@ -229,8 +235,8 @@ class ChainEvaluation:
         """Return the results of `of_records` as columns; the last step is a selection."""
         kinds = self._kinds_of(values)
         assert kinds is None or self._reads_weights, "what sends columns emits no changes"
-        found = self._of_records(values, timestamps, kinds, {})
-        return self._columns(found), found.stamps
+        table = self._of_records(values, timestamps, kinds, {})
+        return self._columns(table), table.stamps
 
     def columns_of(
         self,
@@ -239,8 +245,8 @@ class ChainEvaluation:
         beside: Mapping[str, list[Any]] | None = None,
     ) -> tuple[pa.RecordBatch, list[int] | None]:
         """Return the results of `of_columns` as columns; the last step is a selection."""
-        found = self._of_columns(batch, timestamps, beside or {})
-        return self._columns(found), found.stamps
+        table = self._of_columns(batch, timestamps, beside or {})
+        return self._columns(table), table.stamps
 
     def _columns(self, table: _Table) -> pa.RecordBatch:
         schema = arrow_schema(self._type)
@@ -269,8 +275,8 @@ class ChainEvaluation:
         except pa.ArrowException as refused:
             if table.length == 1:
                 raise self._failure(table, refused) from refused
-            for at in range(table.length):
-                alone(at)
+            for position in range(table.length):
+                alone(position)
             raise  # every record alone has a value
 
     def _applied(self, table: _Table) -> _Table:
@@ -296,7 +302,7 @@ class ChainEvaluation:
         )
 
     def _refused_change(self, values: list[Any]) -> ExpressionError:
-        change = next(each for each in values if each.get_row_kind() is not RowKind.INSERT)
+        change = next(row for row in values if row.get_row_kind() is not RowKind.INSERT)
         return ExpressionError(
             f"operator {self._name!r} got the change {change.get_row_kind()} {short(change)}, but aggregates "
             "only added rows",
@@ -317,13 +323,15 @@ class ChainEvaluation:
         return apply
 
     def _select(self, step: SelectStep) -> _Apply:
-        made = [(name, each, _unless_field(each)) for name, each in step.outputs]
+        outputs = [
+            (name, expression, _unless_field(expression)) for name, expression in step.outputs
+        ]
 
         def apply(table: _Table) -> _Table:
             batch = self._batch(table)
             columns = {
-                name: self._output(table, batch, name, each, evaluate)
-                for name, each, evaluate in made
+                name: self._output(table, batch, name, expression, evaluate)
+                for name, expression, evaluate in outputs
             }
             return _Table(table.length, columns, stamps=table.stamps, kinds=table.kinds)
 
@@ -346,8 +354,8 @@ class ChainEvaluation:
                     raise
                 raise type(refused)(f"{part_in_words(name).rstrip(',')}: {refused}") from refused
         assert isinstance(expression, Field)
-        found = self._column(table, expression.name)
-        return _Column(name, expression.type_info, found.values, found.array)
+        column = self._column(table, expression.name)
+        return _Column(name, expression.type_info, column.values, column.array)
 
     def _batch(self, table: _Table) -> Batch:
         return Batch(
@@ -359,13 +367,13 @@ class ChainEvaluation:
     def _column(self, table: _Table, name: str) -> _Column:
         if name == WEIGHTS:
             return _Column(name, LONG, None, table.weights())
-        found = table.columns.get(name)
-        if found is None:
+        column = table.columns.get(name)
+        if column is None:
             assert table.lists is not None, "a selection has all columns"
-            at = self._positions[name]
-            values = [each[at] for each in table.lists]
-            found = table.columns[name] = _Column(name, self._fields[name], values)
-        return found
+            position = self._positions[name]
+            values = [row[position] for row in table.lists]
+            column = table.columns[name] = _Column(name, self._fields[name], values)
+        return column
 
 
 def _without_last(records: Any, count: int) -> RowTypeInfo:
@@ -378,5 +386,5 @@ def _unless_field(expression: Expression) -> Evaluate | None:
 
 def _kinds_of(records: list[Any]) -> list[RowKind] | None:
     """Return the kinds of rows, None if all are INSERT or the records are tuples."""
-    kinds = [each.get_row_kind() for each in records if isinstance(each, Row)]
+    kinds = [record.get_row_kind() for record in records if isinstance(record, Row)]
     return None if kinds.count(RowKind.INSERT) == len(kinds) else kinds

@@ -33,8 +33,8 @@ def bucket(_: Call, value: Any) -> Any:
     upper = np.abs(numbers).view(np.int64) >> _KEPT_BITS
     upper = np.where(upper < _LEAST, 0, upper)
     signed = np.where(numbers < 0, -upper, upper)
-    found = np.where(np.isnan(numbers), NAN_BUCKET, signed).astype(np.int32)
-    return pa.array(found, mask=~value.is_valid().to_numpy(zero_copy_only=False))
+    buckets = np.where(np.isnan(numbers), NAN_BUCKET, signed).astype(np.int32)
+    return pa.array(buckets, mask=~value.is_valid().to_numpy(zero_copy_only=False))
 
 
 def borders(buckets: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
@@ -107,10 +107,10 @@ def quantile(call: Call, value: Any) -> Any:
     starts, ends = (np.searchsorted(rows, np.arange(len(value)), side) for side in _SIDES)
     until = np.concatenate(([0], np.cumsum(counts)))
     rank = np.maximum(np.ceil(share * (until[ends] - until[starts])), 1).astype(np.int64)
-    at = np.searchsorted(until[1:], until[starts] + rank)
-    found = borders(buckets[np.minimum(at, len(buckets) - 1)])
+    positions = np.searchsorted(until[1:], until[starts] + rank)
+    quantiles = borders(buckets[np.minimum(positions, len(buckets) - 1)])
     has_nan = buckets[np.maximum(ends - 1, 0)] == NAN_BUCKET
-    return pa.array(np.where(has_nan, np.nan, found), mask=starts == ends)
+    return pa.array(np.where(has_nan, np.nan, quantiles), mask=starts == ends)
 
 
 _SIDES: tuple[Literal["left"], Literal["right"]] = ("left", "right")
@@ -119,11 +119,11 @@ _SIDES: tuple[Literal["left"], Literal["right"]] = ("left", "right")
 def variance(call: Call, count: Any, total: Any, squares: Any) -> Any:
     """Return variances of a sample, or their roots, from whole numbers: exact but for the last division."""
     (is_root,) = call.parameters
-    found: list[float | None] = []
-    for n, s, q in zip(*(each.to_pylist() for each in (count, total, squares)), strict=True):
+    results: list[float | None] = []
+    for n, s, q in zip(*(column.to_pylist() for column in (count, total, squares)), strict=True):
         if n is None or n < 2:  # noqa: PLR2004 - one value does not differ
-            found.append(None)
+            results.append(None)
             continue
-        made = (n * q - s * s) / (n * (n - 1))
-        found.append(made**0.5 if is_root else made)
-    return pa.array(found, pa.float64())
+        result = (n * q - s * s) / (n * (n - 1))
+        results.append(result**0.5 if is_root else result)
+    return pa.array(results, pa.float64())

@@ -33,15 +33,15 @@ def of_values(call: Call, tallies: Any) -> Any:
         keys = of_ordinal(call, keys)
     (values,) = columns_to_lists(pa.RecordBatch.from_arrays([keys], names=["value"]))
     pairs = zip(values, counts.tolist(), strict=True)
-    found: list[Any] = []
+    results: list[Any] = []
     for size in np.diff(tallies.offsets.to_numpy()).tolist():
         known = [
             (value, 1 if is_distinct else count)
             for value, count in islice(pairs, size)
             if count > 0
         ]
-        found.append(_RESULTS[how](known, separator) if known or how == "map" else None)
-    return arrow_array(how, call.type_info, found)
+        results.append(_RESULTS[how](known, separator) if known or how == "map" else None)
+    return arrow_array(how, call.type_info, results)
 
 
 def _order(pair: tuple[Any, int]) -> Any:

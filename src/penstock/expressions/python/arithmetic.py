@@ -154,10 +154,10 @@ def rounded(kind: SqlType) -> Callable[[Any, int], Any]:
     """Return rounding to some digits behind the point, half away from zero."""
 
     def of_exact(a: Any, digits: int) -> Any:
-        made = Decimal(a).quantize(Decimal(1).scaleb(-digits), context=EXACT)
+        number = Decimal(a).quantize(Decimal(1).scaleb(-digits), context=EXACT)
         if kind.name == "DECIMAL":
-            return to_scale(made, kind)
-        return in_range(int(made), kind.name, "rounded number")
+            return to_scale(number, kind)
+        return in_range(int(number), kind.name, "rounded number")
 
     def of_float(a: float, digits: int) -> float:
         if a != a or math.isinf(a):  # noqa: PLR0124
@@ -180,12 +180,12 @@ def sign(kind: SqlType) -> Callable[[Any], Any]:
 def logarithm(function: Callable[[float], float]) -> Callable[[float], float]:
     """Return a logarithm as IEEE has it: of 0 minus infinity, of a negative number NaN."""
 
-    def made(value: float) -> float:
+    def compute(value: float) -> float:
         if value > 0:
             return function(value)
         return -math.inf if value == 0 else math.nan
 
-    return made
+    return compute
 
 
 _natural = logarithm(math.log)

@@ -56,7 +56,7 @@ def _through(first: Cast | None, then: Cast | None) -> Cast | None:
 
 
 def _of_each(inside: Cast) -> Cast:
-    return lambda value: [None if each is None else inside(each) for each in value]
+    return lambda value: [None if element is None else inside(element) for element in value]
 
 
 def _same(value: Any) -> Any:
@@ -76,31 +76,31 @@ def _whole_to_whole(source: SqlType, target: SqlType) -> Cast:
 
 
 def _to_whole(_: SqlType, target: SqlType) -> Cast:
-    def made(value: Any) -> int:
+    def convert(value: Any) -> int:
         if isinstance(value, float) and not math.isfinite(value):
             raise overflow("CAST", value, target.name)
         return in_range(int(value), target.name, "CAST")
 
-    return made
+    return convert
 
 
 def _text_to_whole(_: SqlType, target: SqlType) -> Cast:
-    def made(value: str) -> int:
+    def convert(value: str) -> int:
         text = value.strip()
         if not _DIGITS.fullmatch(text):
             raise refused(value, target)
         return in_range(int(Decimal(text)), target.name, "CAST")
 
-    return made
+    return convert
 
 
 def _decimal(text: str, target: SqlType) -> Decimal:
     if not _NUMBER.fullmatch(text.strip()):
         raise refused(text, target)
-    found = to_scale(Decimal(text.strip()), target)
-    if found is None:
+    number = to_scale(Decimal(text.strip()), target)
+    if number is None:
         raise refused(text, target)
-    return found
+    return number
 
 
 def _to_float(_: SqlType, target: SqlType) -> Cast:
@@ -108,18 +108,18 @@ def _to_float(_: SqlType, target: SqlType) -> Cast:
 
 
 def _text_to_float(_: SqlType, target: SqlType) -> Cast:
-    def made(value: str) -> float:
+    def convert(value: str) -> float:
         text = value.strip()
         if not _NUMBER.fullmatch(text) and not _NOT_FINITE.fullmatch(text):
             raise refused(value, target)
-        found = float(text)
-        return single(found) if target.name == "FLOAT" else found
+        number = float(text)
+        return single(number) if target.name == "FLOAT" else number
 
-    return made
+    return convert
 
 
 def _to_decimal(_: SqlType, target: SqlType) -> Cast:
-    def made(value: Any) -> Decimal | None:
+    def convert(value: Any) -> Decimal | None:
         if isinstance(value, float):
             if not math.isfinite(value):
                 raise refused(value, target)
@@ -128,7 +128,7 @@ def _to_decimal(_: SqlType, target: SqlType) -> Cast:
             return _decimal(value, target)
         return to_scale(Decimal(value), target)
 
-    return made
+    return convert
 
 
 def _boolean_to_number(_: SqlType, target: SqlType) -> Cast:
@@ -138,13 +138,13 @@ def _boolean_to_number(_: SqlType, target: SqlType) -> Cast:
 
 
 def _text_to_boolean(_: SqlType, target: SqlType) -> Cast:
-    def made(value: str) -> bool:
+    def convert(value: str) -> bool:
         text = value.strip().lower()
         if text in _TRUE or text in _FALSE:
             return text in _TRUE
         raise refused(value, target)
 
-    return made
+    return convert
 
 
 def _float_text(value: float, shortest: str = "") -> str:
@@ -192,8 +192,8 @@ def shown(kind: SqlType, zone: str = "UTC") -> Cast:  # noqa: PLR0911 - one per 
     if kind.name == "DECIMAL":
         return lambda value: f"{value:f}"
     if kind.name == "TIMESTAMP_LTZ":
-        found = zone_named(zone)
-        return lambda value: moment_text(local_of(value, found))
+        time_zone = zone_named(zone)
+        return lambda value: moment_text(local_of(value, time_zone))
     if kind.name == "TIMESTAMP":
         return moment_text
     if kind.name == "BYTES":
@@ -202,14 +202,14 @@ def shown(kind: SqlType, zone: str = "UTC") -> Cast:  # noqa: PLR0911 - one per 
         inside = _or_null(shown(kind.components[0], zone))
         return lambda value: "[" + ", ".join(map(inside, value)) + "]"
     if kind.name == "MAP":
-        key, element = (_or_null(shown(each, zone)) for each in kind.components)
+        key, element = (_or_null(shown(component, zone)) for component in kind.components)
         return lambda value: (
-            "{" + ", ".join(f"{key(name)}={element(each)}" for name, each in value.items()) + "}"
+            "{" + ", ".join(f"{key(name)}={element(part)}" for name, part in value.items()) + "}"
         )
     if kind.name == "ROW":
-        fields = [_or_null(shown(each, zone)) for each in kind.components]
+        fields = [_or_null(shown(component, zone)) for component in kind.components]
         return lambda value: (
-            "(" + ", ".join(show(each) for show, each in zip(fields, value, strict=True)) + ")"
+            "(" + ", ".join(show(field) for show, field in zip(fields, value, strict=True)) + ")"
         )
     return str
 
@@ -229,11 +229,11 @@ _MOMENT = re.compile(
 
 def moment_of(text: str) -> datetime | None:
     """Return the timestamp that a text is, None if it is none."""
-    found = _MOMENT.fullmatch(text)
-    if found is None:
+    match = _MOMENT.fullmatch(text)
+    if match is None:
         return None
-    year, month, day, hour, minute, second = (int(each or 0) for each in found.groups()[:6])
-    micros = int((found[7] or "").ljust(6, "0")[:6])
+    year, month, day, hour, minute, second = (int(group or 0) for group in match.groups()[:6])
+    micros = int((match[7] or "").ljust(6, "0")[:6])
     try:
         return datetime(year, month, day, hour, minute, second, micros)  # noqa: DTZ001
     except ValueError:
@@ -241,33 +241,33 @@ def moment_of(text: str) -> datetime | None:
 
 
 def _text_to_moment(_: SqlType, target: SqlType) -> Cast:
-    def made(value: str) -> datetime:
-        found = moment_of(value)
-        if found is None:
+    def convert(value: str) -> datetime:
+        moment = moment_of(value)
+        if moment is None:
             raise refused(value, target)
-        return found
+        return moment
 
-    return made
+    return convert
 
 
 def _text_to_date(_: SqlType, target: SqlType) -> Cast:
-    def made(value: str) -> date:
-        found = moment_of(value)
-        if found is None:
+    def convert(value: str) -> date:
+        moment = moment_of(value)
+        if moment is None:
             raise refused(value, target)
-        return found.date()
+        return moment.date()
 
-    return made
+    return convert
 
 
 def _text_to_time(_: SqlType, target: SqlType) -> Cast:
-    def made(value: str) -> time:
-        found = moment_of(f"1970-01-01 {value.strip()}")
-        if found is None or not value.strip():
+    def convert(value: str) -> time:
+        moment = moment_of(f"1970-01-01 {value.strip()}")
+        if moment is None or not value.strip():
             raise refused(value, target)
-        return found.time()
+        return moment.time()
 
-    return made
+    return convert
 
 
 def _date_to_moment(_: SqlType, __: SqlType) -> Cast:

@@ -131,13 +131,13 @@ class DatePattern:
         """
         expression = _expression(self)
         is_strict = self.style is Style.STRICT
-        found = expression.fullmatch(text) if is_strict else expression.match(text)
-        if found is None:
+        match = expression.fullmatch(text) if is_strict else expression.match(text)
+        if match is None:
             return None
         letters = [part for part in self.parts if isinstance(part, Letters)]
         fields = {
             part.letter: _value(part, value, self.style)
-            for part, value in zip(letters, found.groups(), strict=True)
+            for part, value in zip(letters, match.groups(), strict=True)
         }
         try:
             return _SETTLED[self.style](fields)
@@ -164,9 +164,9 @@ def _zone_text(part: Letters, moment: Moment) -> str:
 def pattern_of(text: str, style: Style) -> DatePattern:
     """Return a pattern."""
     parts: list[Letters | str] = []
-    for found in _PIECES.finditer(text):
-        piece = found[0]
-        if found[2] is not None:
+    for match in _PIECES.finditer(text):
+        piece = match[0]
+        if match[2] is not None:
             longest = _LONGEST[style].get(piece[0], 2 if piece[0] in "dHkKhms" else 0)
             if len(piece) > longest:
                 raise _wrong(text, repr(piece), style)
@@ -174,7 +174,7 @@ def pattern_of(text: str, style: Style) -> DatePattern:
         elif piece == "'" or (piece in "[]{}#" and style is Style.STRICT):
             raise _wrong(text, "a quote without an end" if piece == "'" else repr(piece), style)
         else:
-            parts.append("'" if piece == "''" else (found[1] or piece).replace("''", "'"))
+            parts.append("'" if piece == "''" else (match[1] or piece).replace("''", "'"))
     return DatePattern(text, style, tuple(parts))
 
 
@@ -188,16 +188,16 @@ def _wrong(text: str, what: str, style: Style) -> ExpressionError:
 
 @lru_cache(maxsize=256)
 def _expression(pattern: DatePattern) -> re.Pattern[str]:
-    made = []
+    pieces = []
     for part, following in pairwise((*pattern.parts, "")):
         if isinstance(part, str):
-            made.append(re.escape(part))
+            pieces.append(re.escape(part))
         elif pattern.style is Style.STRICT:
-            made.append(f"({_strict(part)})")
+            pieces.append(f"({_strict(part)})")
         else:
-            made.append(rf"[ \t]*({_lenient(part, is_adjacent=isinstance(following, Letters))})")
+            pieces.append(rf"[ \t]*({_lenient(part, is_adjacent=isinstance(following, Letters))})")
     flags = re.NOFLAG if pattern.style is Style.STRICT else re.IGNORECASE
-    return re.compile("".join(made), flags)
+    return re.compile("".join(pieces), flags)
 
 
 def _names(part: Letters) -> tuple[str, ...] | None:
@@ -223,7 +223,7 @@ def _strict(part: Letters) -> str:
 def _lenient(part: Letters, *, is_adjacent: bool) -> str:
     names = _names(part)
     if names is not None:
-        return "|".join(each for name in names for each in (name, name[:3]))
+        return "|".join(form for name in names for form in (name, name[:3]))
     if part.letter in ZONE_LETTERS:
         return _ZONE
     return f"[0-9]{{1,{part.count}}}" if is_adjacent else "-?[0-9]+"
@@ -278,19 +278,19 @@ def _settled(fields: Mapping[str, int]) -> Moment | None:
     month, day = fields.get("M", fields.get("L", 1)), fields.get("d", 1)
     if year is not None:
         day = min(day, calendar.monthrange(year, month)[1])
-    at = datetime(year if year is not None else 1970, month, day)  # noqa: DTZ001 - has no zone
+    moment = datetime(year if year is not None else 1970, month, day)  # noqa: DTZ001 - has no zone
     if "D" in fields and year is not None:
-        at += timedelta(days=fields["D"] - 1)
-        if at.year != year:
+        moment += timedelta(days=fields["D"] - 1)
+        if moment.year != year:
             return None
-    if "E" in fields and {"y", "M", "d"} <= {*fields} and at.weekday() != fields["E"]:
+    if "E" in fields and {"y", "M", "d"} <= {*fields} and moment.weekday() != fields["E"]:
         return None
     hour = _hour(fields, clock=False)
     rest = (fields.get("m", 0), fields.get("s", 0), fields.get("S", 0))
     if hour == 24 and any(rest):  # noqa: PLR2004
         return None
     minute, second, micros = rest
-    return at + timedelta(hours=hour, minutes=minute, seconds=second, microseconds=micros)
+    return moment + timedelta(hours=hour, minutes=minute, seconds=second, microseconds=micros)
 
 
 def _hour(fields: Mapping[str, int], *, clock: bool) -> int:
@@ -305,8 +305,8 @@ def _hour(fields: Mapping[str, int], *, clock: bool) -> int:
 def _overflowed(fields: Mapping[str, int]) -> Moment:
     """Return the moment of fields in the lenient style, where what is too large carries over."""
     year, month = divmod(fields.get("y", 1970) * 12 + fields.get("M", fields.get("L", 1)) - 1, 12)
-    at = datetime(year, 1 if "D" in fields else month + 1, 1)  # noqa: DTZ001 - has no zone
-    at += timedelta(
+    moment = datetime(year, 1 if "D" in fields else month + 1, 1)  # noqa: DTZ001 - has no zone
+    moment += timedelta(
         days=fields.get("D", fields.get("d", 1)) - 1,
         hours=_hour(fields, clock=True),
         minutes=fields.get("m", 0),
@@ -315,8 +315,8 @@ def _overflowed(fields: Mapping[str, int]) -> Moment:
     )
     offset = next((fields[letter] for letter in ZONE_LETTERS if letter in fields), None)
     if offset is None:
-        return at
-    return at.replace(tzinfo=_fixed(offset))
+        return moment
+    return moment.replace(tzinfo=_fixed(offset))
 
 
 def _fixed(seconds: int) -> timezone:

@@ -20,19 +20,21 @@ _java_set = re.compile(r"\[|&&").search
 
 @lru_cache(maxsize=256)
 def _like(pattern: str, escape: str) -> re.Pattern[str]:
-    made, position = [], iter(pattern)
-    for each in position:
-        if escape and each == escape:
+    pieces, position = [], iter(pattern)
+    for character in position:
+        if escape and character == escape:
             following = next(position, None)
             if following is None or following not in {"%", "_", escape}:
                 raise ExpressionError(
                     f"the pattern {pattern!r} has the escape {escape!r} before no wildcard",
                     hint="Escape only %, _ and the escape itself.",
                 )
-            made.append(re.escape(following))
+            pieces.append(re.escape(following))
         else:
-            made.append({"%": r"[\s\S]*", "_": _NO_LINE_END}.get(each) or re.escape(each))
-    return re.compile("".join(made))
+            pieces.append(
+                {"%": r"[\s\S]*", "_": _NO_LINE_END}.get(character) or re.escape(character)
+            )
+    return re.compile("".join(pieces))
 
 
 def like(text: str, pattern: str, escape: str = "") -> bool:
@@ -42,7 +44,7 @@ def like(text: str, pattern: str, escape: str = "") -> bool:
 
 @lru_cache(maxsize=256)
 def _compiled(pattern: str) -> re.Pattern[str]:
-    if any(_java_set(_escape.sub("", found[1] or "")) for found in _sets(pattern)):
+    if any(_java_set(_escape.sub("", match[1] or "")) for match in _sets(pattern)):
         # To Python they are characters, of which it warns at most
         raise ExpressionError(
             f"{pattern!r} has a set in a set, which only Java has",
@@ -63,10 +65,10 @@ def matches(text: str, pattern: str) -> bool:
 
 def regexp_extract(text: str, pattern: str, group: int = 0) -> str | None:
     """Return a group of the first match, None if there is none."""
-    found = _compiled(pattern).search(text)
-    if found is None or not 0 <= group <= (found.re.groups):
+    match = _compiled(pattern).search(text)
+    if match is None or not 0 <= group <= (match.re.groups):
         return None
-    return found[group]
+    return match[group]
 
 
 def regexp_replace(text: str, pattern: str, replacement: str) -> str:
@@ -142,7 +144,7 @@ def repeat(text: str, times: int) -> str:
 
 def concat_ws(separator: str | None, *texts: str | None) -> str | None:
     """Return the texts that are not NULL with a separator between them."""
-    return None if separator is None else separator.join(each for each in texts if each is not None)
+    return None if separator is None else separator.join(text for text in texts if text is not None)
 
 
 def initcap(text: str) -> str:
@@ -180,19 +182,19 @@ _MODE = re.compile(r"\s*(?:(?:lax|strict)\s+)?\$", re.IGNORECASE)
 def steps_of(path: str) -> tuple[str | int, ...]:
     """Return the names and positions of a path."""
     begin = _MODE.match(path)
-    at = 0 if begin is None else begin.end()
-    found: list[str | int] = []
-    while begin is not None and at < len(path):
-        step = _STEP.match(path, at)
+    offset = 0 if begin is None else begin.end()
+    steps: list[str | int] = []
+    while begin is not None and offset < len(path):
+        step = _STEP.match(path, offset)
         if step is None or "*" in step[0]:
             break
         *names, position = step.groups()
-        found.append(
+        steps.append(
             int(position) if position else next(name for name in names if name is not None)
         )
-        at = step.end()
-    if begin is None or at < len(path):
+        offset = step.end()
+    if begin is None or offset < len(path):
         raise ExpressionError(
             f"{path!r} is not a supported path of JSON", hint="Write it as '$.name[0]'."
         )
-    return tuple(found)
+    return tuple(steps)

@@ -115,17 +115,17 @@ def difference(unit: str) -> Callable[[Any, Any], int]:
         def months(start: Any, end: Any) -> int:
             sign = 1 if micros_of(start) <= micros_of(end) else -1
             early, late = (start, end) if sign > 0 else (end, start)
-            found: int = (late.year - early.year) * 12 + late.month - early.month
-            if found and micros_of(shifted_months(early, found)) > micros_of(late):
-                found -= 1
-            return sign * (found // MONTHS[unit])
+            count: int = (late.year - early.year) * 12 + late.month - early.month
+            if count and micros_of(shifted_months(early, count)) > micros_of(late):
+                count -= 1
+            return sign * (count // MONTHS[unit])
 
         return months
     micros = MILLIS.get(unit, 7 * MILLIS["DAY"]) * 1000
 
     def units(start: Any, end: Any) -> int:
-        found = _truncated(micros_of(end) - micros_of(start), micros)
-        return in_range(found, "INT", "TIMESTAMPDIFF")
+        count = _truncated(micros_of(end) - micros_of(start), micros)
+        return in_range(count, "INT", "TIMESTAMPDIFF")
 
     return units
 
@@ -168,10 +168,10 @@ def ceil_to(unit: str) -> Callable[[Any], Any]:
     months, millis = MONTHS.get(unit), MILLIS.get(unit, 7 * MILLIS["DAY"])
 
     def raised(moment: Any) -> Any:
-        found = floor(moment)
-        if found == moment:
-            return found
-        return shifted_months(found, months) if months else shifted(found, millis)
+        floored = floor(moment)
+        if floored == moment:
+            return floored
+        return shifted_months(floored, months) if months else shifted(floored, millis)
 
     return raised
 
@@ -193,15 +193,15 @@ _JDBC = re.compile(
 
 def _of_jdbc(text: str) -> datetime | None:
     """Return the moment of a text in JDBC's form, where a day or time that is too large carries over."""
-    found = _JDBC.fullmatch(text.strip())
-    if found is None:
+    match = _JDBC.fullmatch(text.strip())
+    if match is None:
         return None
-    year, month, day, hour, minute, second = (int(each or 0) for each in found.groups()[:6])
+    year, month, day, hour, minute, second = (int(group or 0) for group in match.groups()[:6])
     try:
         if not 1 <= day <= 31:  # noqa: PLR2004
             return None
         first = datetime(year, month, 1)  # noqa: DTZ001 - has no zone
-        millis = int((found[7] or "").ljust(3, "0")[:3])
+        millis = int((match[7] or "").ljust(3, "0")[:3])
         return first + timedelta(day - 1, second, 0, millis, minute, hour)
     except (ValueError, OverflowError):
         return None
@@ -213,45 +213,45 @@ def to_timestamp(text: str, pattern: str = _MOMENT) -> datetime | None:
     It has milliseconds, as in Flink.
     """
     tried = (pattern, "yyyy-MM-dd") if pattern == _MOMENT else (pattern,)
-    read = (pattern_of(each, Style.STRICT).read(text) for each in tried)
-    found = next((each for each in read if each is not None), None) or _of_jdbc(text)
-    if found is None:
+    read = (pattern_of(candidate, Style.STRICT).read(text) for candidate in tried)
+    moment = next((moment for moment in read if moment is not None), None) or _of_jdbc(text)
+    if moment is None:
         return None
-    return found.replace(microsecond=found.microsecond // 1000 * 1000)
+    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
 
 
 def to_date(text: str, pattern: str) -> date | None:
     """Return the DATE that a text is by a pattern, None if it is none."""
-    found = pattern_of(pattern, Style.LENIENT).read(text)
-    return None if found is None else found.date()
+    moment = pattern_of(pattern, Style.LENIENT).read(text)
+    return None if moment is None else moment.date()
 
 
 def from_unixtime(zone: str) -> Callable[..., str]:
     """Return the function of seconds since 1970 as text in a zone."""
-    found = zone_named(zone)
+    time_zone = zone_named(zone)
 
-    def made(seconds: int, pattern: str = _MOMENT) -> str:
+    def write(seconds: int, pattern: str = _MOMENT) -> str:
         moment = instant_of(seconds * 1000)
-        local = local_of(moment, found)
+        local = local_of(moment, time_zone)
         length = local - moment.replace(tzinfo=None)
-        named = moment.astimezone(found) if length else moment
+        named = moment.astimezone(time_zone) if length else moment
         return pattern_of(pattern, Style.LENIENT).written(named)
 
-    return made
+    return write
 
 
 def unix_timestamp(zone: str) -> Callable[..., int]:
     """Return the function of the seconds since 1970 of a text; of one that is no time they are the least BIGINT, as in Flink."""
-    found = zone_named(zone)
+    time_zone = zone_named(zone)
 
-    def made(text: str, pattern: str = _MOMENT) -> int:
+    def read(text: str, pattern: str = _MOMENT) -> int:
         moment = pattern_of(pattern, Style.LENIENT).read(text)
         if moment is None:
             return -(1 << 63)
-        instant = instant_at(moment, found) if moment.tzinfo is None else moment.astimezone(UTC)
+        instant = instant_at(moment, time_zone) if moment.tzinfo is None else moment.astimezone(UTC)
         return micros_of(instant) // 1_000_000
 
-    return made
+    return read
 
 
 def local_of(moment: datetime, zone: tzinfo) -> datetime:
