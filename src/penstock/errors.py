@@ -192,8 +192,8 @@ class PenstockError(Exception):
         return with_names_of_cells("".join(shown)).rstrip("\n").split("\n")
 
     def __str__(self) -> str:
-        at = f"\n  at: {self.origin}" if self.origin else ""
-        return f"[{self.code}] {self.problem}\n  fix: {self.hint}{at}"
+        place = f"\n  at: {self.origin}" if self.origin else ""
+        return f"[{self.code}] {self.problem}\n  fix: {self.hint}{place}"
 
     # Keyword-only arguments defeat the default `cls(*args)` unpickling, and errors
     # must cross from a Python worker to the driver intact.
@@ -215,14 +215,14 @@ class PenstockError(Exception):
     @staticmethod
     def from_wire(text: str) -> PenstockError | None:
         """Return the first error embedded in `text` by `to_wire`, or None."""
-        found = _WIRE.search(text)
-        if found is None:
+        match = _WIRE.search(text)
+        if match is None:
             return None
-        payload = json.loads(base64.b64decode(found[1]))
+        payload = json.loads(base64.b64decode(match[1]))
         cls = PenstockError._by_code.get(payload["code"], PenstockError)
         origin = CallSite(*payload["origin"]) if payload["origin"] else None
-        made = _rebuild(cls, payload["problem"], payload["hint"], origin)
-        return made.permanent(payload["is_permanent"])
+        error = _rebuild(cls, payload["problem"], payload["hint"], origin)
+        return error.permanent(payload["is_permanent"])
 
 
 def without_wire(text: str) -> str:

@@ -58,8 +58,8 @@ class Endpoint:
 
     def load(self) -> type:
         """Return the class."""
-        found: type = resolve_name(self.place)
-        return found
+        target: type = resolve_name(self.place)
+        return target
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,11 +100,11 @@ class Extra:
             >>> EXTRAS["postgres"].distributions
             ('psycopg', 'psycopg-binary')
         """
-        found: list[str] = []
-        for each in self.requirements:
-            name, _, parts = each.partition(">")[0].removesuffix("]").partition("[")
-            found += [name, *(f"{name}-{part}" for part in parts.split(",") if part)]
-        return tuple(found)
+        names: list[str] = []
+        for requirement in self.requirements:
+            name, _, parts = requirement.partition(">")[0].removesuffix("]").partition("[")
+            names += [name, *(f"{name}-{part}" for part in parts.split(",") if part)]
+        return tuple(names)
 
     @property
     def install_command(self) -> str:
@@ -114,7 +114,7 @@ class Extra:
             >>> EXTRAS["redis"].install_command
             "pip install 'redis>=8' 'hiredis>=3.2'"
         """
-        return " ".join(["pip install", *(f"'{each}'" for each in self.requirements)])
+        return " ".join(["pip install", *(f"'{requirement}'" for requirement in self.requirements)])
 
     def check_installed(self, user: str = "", module: str = "") -> None:
         """Check that a module can be imported, without importing it."""

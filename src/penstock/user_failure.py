@@ -99,8 +99,8 @@ def placed(
     _, site = _frames(cause)
     origin = site or created
     problem = f"{subject} failed on {where}: {cause.problem}"
-    made = type(cause)(problem, hint=cause.hint, origin=origin)
-    return made.permanent(cause.is_permanent)
+    failure = type(cause)(problem, hint=cause.hint, origin=origin)
+    return failure.permanent(cause.is_permanent)
 
 
 def failure_at(

@@ -60,8 +60,8 @@ def job_parameters(configuration: Configuration) -> dict[str, str]:
     """
     prefix = f"{JOB_PARAMETERS}."
     pairs = configuration.get_string(JOB_PARAMETERS, "").split(",")
-    found = dict(_pair(pair) for pair in pairs if pair.strip())
-    return found | {
+    parameters = dict(_pair(pair) for pair in pairs if pair.strip())
+    return parameters | {
         key.removeprefix(prefix): value
         for key, value in configuration.to_dict().items()
         if key.startswith(prefix)
@@ -170,10 +170,10 @@ class Configuration:
         Raises:
             ConfigError: A value has a type that `set` refuses.
         """
-        made = Configuration()
+        configuration = Configuration()
         for key, value in map.items():
-            made.set(key, value)
-        return made
+            configuration.set(key, value)
+        return configuration
 
     def layered(
         self, name: str, values: Mapping[str, str], *, is_final: bool = False
@@ -185,13 +185,13 @@ class Configuration:
             values: Key to text.
             is_final: Whether they override those of the process, such as of the command line, too.
         """
-        made = Configuration(self)
+        configuration = Configuration(self)
         layer = (name, dict(values))
         if is_final:
-            made._final = (*self._final, layer)
+            configuration._final = (*self._final, layer)
         else:
-            made._upper = (*self._upper, layer)
-        return made
+            configuration._upper = (*self._upper, layer)
+        return configuration
 
     def set(self, key: str | ConfigOption[Any], value: object) -> Configuration:
         """Store `value` in the program's layer and return this configuration.
@@ -305,21 +305,21 @@ class Configuration:
             ConfigError: The stored text does not parse or the option refuses the value; names
                 key, text and layer.
         """
-        found = self._find(*option.keys)
-        if found is None:
+        setting = self._find(*option.keys)
+        if setting is None:
             return option.default
-        value = _parsed(found, option.parse)
+        value = _parsed(setting, option.parse)
         if reason := option.check(value):
             raise ConfigError(
-                f"{found}: the value {reason}",
-                hint=f"Change or remove {found.key}. {option.description}",
+                f"{setting}: the value {reason}",
+                hint=f"Change or remove {setting.key}. {option.description}",
             )
         return value
 
     def source_of(self, option: ConfigOption[T]) -> str:
         """Return the name of the layer that decides `option`; `default` when none does."""
-        found = self._find(*option.keys)
-        return found.layer if found else DEFAULT_LAYER
+        setting = self._find(*option.keys)
+        return setting.layer if setting else DEFAULT_LAYER
 
     def contains_key(self, key: str) -> bool:
         """Return whether a layer holds `key`; defaults do not count."""
@@ -416,10 +416,8 @@ class Configuration:
         return hash(frozenset(self.to_dict().items()))
 
     def __str__(self) -> str:
-        found = sorted(self.to_dict().items())
-        return (
-            f"{{{', '.join(f'{key}={HIDDEN if is_secret(key) else text}' for key, text in found)}}}"
-        )
+        settings = sorted(self.to_dict().items())
+        return f"{{{', '.join(f'{key}={HIDDEN if is_secret(key) else text}' for key, text in settings)}}}"
 
     def __repr__(self) -> str:
         # Keys only: values under `spark.` may be credentials.
@@ -449,12 +447,12 @@ class Configuration:
         return None
 
     def _read(self, key: str, parse: Callable[[str], T], default_value: D) -> T | D:
-        found = self._find(key)
-        return default_value if found is None else _parsed(found, parse)
+        setting = self._find(key)
+        return default_value if setting is None else _parsed(setting, parse)
 
     def _describe(self, option: ConfigOption[T]) -> str:
-        found = self._find(*option.keys)
-        return str(found) if found else f"{option.key} unset"
+        setting = self._find(*option.keys)
+        return str(setting) if setting else f"{option.key} unset"
 
 
 def _parsed(setting: _Found, parse: Callable[[str], T]) -> T:

@@ -60,13 +60,13 @@ def flink_reporters(configuration: Configuration) -> FlinkReporters:
             name, _, rest = key.removeprefix(_PREFIX).partition(".")
             given.setdefault(name, {})[rest] = value
     listed = [name.strip() for name in settings.get(_NAMES, "").split(",") if name.strip()]
-    found = FlinkReporters()
+    reporters = FlinkReporters()
     for name in listed or sorted(given):
         own = given.get(name, {})
         kind = f"{name} {own.get('factory.class', '')} {own.get('class', '')}".lower()
         apply = next((apply for word, apply in _KINDS if word in kind), _unknown)
-        found = apply(found, name, own)
-    return found
+        reporters = apply(reporters, name, own)
+    return reporters
 
 
 def _ineffective(reporters: FlinkReporters, what: str, instead: str) -> FlinkReporters:

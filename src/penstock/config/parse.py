@@ -63,8 +63,8 @@ _MEMORY_HINT = "Write a number and a unit: 512kb, 64mb or 1g."
 
 
 def _quantity(text: str) -> tuple[int, str] | None:
-    found = _QUANTITY.fullmatch(text.strip().lower())
-    return (int(found[1]), found[2]) if found else None
+    match = _QUANTITY.fullmatch(text.strip().lower())
+    return (int(match[1]), match[2]) if match else None
 
 
 def parse_duration(value: str | timedelta) -> timedelta:

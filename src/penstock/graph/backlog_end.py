@@ -23,13 +23,13 @@ class Cut(NamedTuple):
     """End of the backlog of a split.
 
     Attributes:
-        at: Its first position that is not backlog.
+        backlog_end: Its first position that is not backlog.
         end: Its end; None is unbounded.
         name: Its id, if the source names its splits.
     """
 
     start: int
-    at: int
+    backlog_end: int
     end: int | None
     name: str | None = None
 
@@ -57,9 +57,9 @@ class BacklogEnd:
     ) -> int:
         """Return the first position of a split that is not backlog."""
         if self.timestamp_ms is not None:
-            found = source.exact_position_at(key, self.timestamp_ms, start, now)
+            end = source.exact_position_at(key, self.timestamp_ms, start, now)
         elif self.positions is not None:
-            found = self.positions[number if len(self.positions) > 1 else 0]
+            end = self.positions[number if len(self.positions) > 1 else 0]
         elif now is None:
             raise SourceError(
                 f"the backlog of {source.describe()} cannot end at what is there now: split {key!r} "
@@ -67,25 +67,25 @@ class BacklogEnd:
                 hint="Override head() of the SplitSource, or end the backlog at a position.",
             )
         else:
-            found = now
-        return max(start, found if now is None else min(found, now))
+            end = now
+        return max(start, end if now is None else min(end, now))
 
     def cuts(self, source: PositionedSource, parallelism: int) -> tuple[Cut, ...]:
         """Return the splits of a source, each with the first position that is not backlog.
 
         It gets the splits from the source. They may be longer at the next call.
         """
-        found = source.exact_start(parallelism)
+        start_splits = source.exact_start(parallelism)
         count = len(self.positions or ())
-        if count > 1 and count != len(found.ranges):
+        if count > 1 and count != len(start_splits.ranges):
             raise SourceError(
                 f"the backlog of {source.describe()} ends at {count} positions, but the source has "
-                f"{len(found.ranges)} splits",
+                f"{len(start_splits.ranges)} splits",
                 hint="Pass one position for all splits, or one for each.",
             )
-        nows = source.exact_ends_now(found)
-        names: Sequence[str | None] = found.names or [None] * len(found.ranges)
-        splits = zip(found.keys, found.ranges, nows, names, strict=True)
+        nows = source.exact_ends_now(start_splits)
+        names: Sequence[str | None] = start_splits.names or [None] * len(start_splits.ranges)
+        splits = zip(start_splits.keys, start_splits.ranges, nows, names, strict=True)
         return tuple(
             Cut(start, self.position(source, number, key, start, now), end, name)
             for number, (key, (start, end), now, name) in enumerate(splits)
@@ -182,7 +182,10 @@ class SplitSourcePart(SourcePart, SplitSource):
     def splits(self, parallelism: int) -> Sequence[tuple[int, int | None]]:
         """Return the positions of this part."""
         cuts = self.end.cuts(self.source, parallelism) if self.decided is None else self.decided
-        return [(cut.start, cut.at) if self.is_backlog else (cut.at, cut.end) for cut in cuts]
+        return [
+            (cut.start, cut.backlog_end) if self.is_backlog else (cut.backlog_end, cut.end)
+            for cut in cuts
+        ]
 
     def read(self, split: int, start: int, end: int) -> Sequence[Any]:
         """Return the records of a range."""
@@ -213,9 +216,12 @@ class LogSourcePart(SourcePart, WrappedLog):
         """Return the positions of this part, the end of a bounded one as its head."""
         cuts = self.end.cuts(self.source, 1) if self.decided is None else self.decided
         if self.is_backlog:
-            return tuple(LogSplit(cut.name or "", cut.start, cut.at) for cut in cuts)
+            return tuple(LogSplit(cut.name or "", cut.start, cut.backlog_end) for cut in cuts)
         return tuple(
-            LogSplit(cut.name or "", cut.at, cut.at if cut.end is None else cut.end) for cut in cuts
+            LogSplit(
+                cut.name or "", cut.backlog_end, cut.backlog_end if cut.end is None else cut.end
+            )
+            for cut in cuts
         )
 
 
@@ -233,6 +239,6 @@ _PARTS: dict[type, type[SplitSourcePart | LogSourcePart]] = {
 
 def part_of(source: PositionedSource, end: BacklogEnd, *, is_backlog: bool) -> PositionedSource:
     """Return the part of a source before the end of its backlog, or the part from there on."""
-    part: Any = next(_PARTS[base] for base in type(source).__mro__ if base in _PARTS)
-    made: PositionedSource = part(source, end, is_backlog)
-    return made
+    part_class: Any = next(_PARTS[base] for base in type(source).__mro__ if base in _PARTS)
+    part: PositionedSource = part_class(source, end, is_backlog)
+    return part

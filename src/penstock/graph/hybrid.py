@@ -93,13 +93,13 @@ class SnapshotPart(SourcePart, LogSource):
         taken = self.source.exact_take_snapshot(directory)
         files = () if taken is None else tuple(taken.files.items())
         positions = {} if taken is None else dict(taken.positions)
-        found = self.source.exact_discover(positions)
+        splits = self.source.exact_discover(positions)
         # A split that is not in the snapshot has no records there.
-        begins = [positions.get(split.id, split.start or split.earliest) for split in found]
-        ends = [split.head if self.source.is_bounded else None for split in found]
+        begins = [positions.get(split.id, split.start or split.earliest) for split in splits]
+        ends = [split.head if self.source.is_bounded else None for split in splits]
         tail = (
             Cut(begin, begin, end, split.id)
-            for begin, end, split in zip(begins, ends, found, strict=True)
+            for begin, end, split in zip(begins, ends, splits, strict=True)
         )
         return Captured(str(directory), files, tuple(tail))
 
@@ -132,18 +132,20 @@ def with_snapshot_part(source: Source) -> tuple[Source, ...]:
 
 def snapshot_part_of(parts: Sequence[Source]) -> tuple[int, SnapshotPart] | None:
     """Return the part of a source that is a snapshot, with its index; None if there is none."""
-    found = enumerate(parts)
-    return next(((at, part) for at, part in found if isinstance(part, SnapshotPart)), None)
+    indexed_parts = enumerate(parts)
+    return next(
+        ((index, part) for index, part in indexed_parts if isinstance(part, SnapshotPart)), None
+    )
 
 
 def with_captured(parts: tuple[Source, ...], captured: Captured) -> tuple[Source, ...]:
     """Return the parts of a source with its captured snapshot."""
-    found = snapshot_part_of(parts)
-    assert found is not None, "it has captured something"
-    at, part = found
+    indexed_part = snapshot_part_of(parts)
+    assert indexed_part is not None, "it has captured something"
+    index, part = indexed_part
     snapshot = replace(part, captured=captured)
-    tail = replace(cast("LogSourcePart", parts[at + 1]), decided=captured.tail)
-    return (*parts[:at], snapshot, tail, *parts[at + 2 :])
+    tail = replace(cast("LogSourcePart", parts[index + 1]), decided=captured.tail)
+    return (*parts[:index], snapshot, tail, *parts[index + 2 :])
 
 
 # FLIP-327, rule 15.
@@ -197,7 +199,9 @@ class HybridSource(Source):
         Raises:
             GraphError: `source` is not read by positions, or a position is none.
         """
-        if not positions or any(type(at) is not int or at < 0 for at in positions):
+        if not positions or any(
+            type(position) is not int or position < 0 for position in positions
+        ):
             raise GraphError.here(
                 f"backlog cannot end at the positions {list(positions)}",
                 hint="Pass one position from 0 for all splits, or one for each.",
@@ -253,7 +257,7 @@ class HybridSource(Source):
 
     def datasets(self) -> Sequence[Dataset]:
         """Return what the parts read, each once."""
-        return tuple(dict.fromkeys(each for part in self.parts for each in part.datasets()))
+        return tuple(dict.fromkeys(dataset for part in self.parts for dataset in part.datasets()))
 
     def describe(self) -> str:
         """Return the parts, joined by `then`."""
@@ -319,8 +323,8 @@ class HybridSourceBuilder:
             )
         columns = SwitchColumns(timestamp, position, split)
         type_info = self.parts[0].get_produced_type()
-        made = SwitchedSource(source, columns, type_info, is_bounded, CallSite.of_caller())
-        return HybridSourceBuilder((*self.parts, made))
+        switched = SwitchedSource(source, columns, type_info, is_bounded, CallSite.of_caller())
+        return HybridSourceBuilder((*self.parts, switched))
 
     def build(self) -> HybridSource:
         """Return the hybrid source.
@@ -356,4 +360,4 @@ def parts_of(source: Source | None) -> tuple[Source, ...]:
         return ()
     own = source.parts if isinstance(source, HybridSource) else (source,)
     parts = source.query_parts or own
-    return tuple(each for part in parts for each in with_snapshot_part(part))
+    return tuple(subpart for part in parts for subpart in with_snapshot_part(part))

@@ -51,9 +51,9 @@ def first_position_at(batches: Batches, timestamp_ms: int, start: int, end: int)
 
     A batch has no position per record: the ranges of its beginning are read, half as long each time.
     """
-    for at, batch in batches(start, end):
+    for position, batch in batches(start, end):
         if _has(batch, timestamp_ms):
-            return _least(batches, timestamp_ms, at, batch.next_position) - 1
+            return _least(batches, timestamp_ms, position, batch.next_position) - 1
     return end
 
 
@@ -324,11 +324,11 @@ class LogSource(PositionedSource):
     ) -> LogSnapshot | None:
         """Return the snapshot that a method captures, checked."""
         with self._failing(method):
-            found = getattr(self, method)(directory, *arguments)
-            if found is None:
+            snapshot = getattr(self, method)(directory, *arguments)
+            if snapshot is None:
                 return None
             try:
-                return exact_snapshot(found, directory)
+                return exact_snapshot(snapshot, directory)
             except Wrong as wrong:
                 raise self._wrong(method, wrong) from wrong
 
@@ -347,13 +347,15 @@ class LogSource(PositionedSource):
                 gone, because a split or its head fell, or its earliest position rose.
         """
         with self._failing("discover"):
-            found = list(self.discover(dict(known)))
+            answer = list(self.discover(dict(known)))
             try:
-                splits = exact_splits(found)
+                splits = exact_splits(answer)
             except Wrong as wrong:
                 raise self._wrong("discover", wrong) from wrong
-        for name, at in known.items():
-            lost = lost_records(f"split {name!r} of {self._described()}", at, splits.get(name))
+        for name, position in known.items():
+            lost = lost_records(
+                f"split {name!r} of {self._described()}", position, splits.get(name)
+            )
             if lost is not None:
                 origin = CallSite.of_definition(self.discover)
                 raise SourceError(lost.problem, hint=lost.hint, origin=origin).permanent()
@@ -363,11 +365,11 @@ class LogSource(PositionedSource):
     def exact_start(self, parallelism: int) -> StartSplits:
         """Return the splits at the start of a job; the engine calls this method."""
         del parallelism
-        found = self._at_start()
-        begins = [split.earliest if split.start is None else split.start for split in found]
-        heads = tuple(split.head for split in found)
-        ends: Sequence[int | None] = heads if self.is_bounded else [None] * len(found)
-        names = tuple(split.id for split in found)
+        splits = self._at_start()
+        begins = [split.earliest if split.start is None else split.start for split in splits]
+        heads = tuple(split.head for split in splits)
+        ends: Sequence[int | None] = heads if self.is_bounded else [None] * len(splits)
+        names = tuple(split.id for split in splits)
         return StartSplits(tuple(zip(begins, ends, strict=True)), names, heads)
 
     def _at_start(self) -> tuple[LogSplit, ...]:
@@ -392,12 +394,12 @@ class LogSource(PositionedSource):
         assert isinstance(split, str), "its splits have ids"
         assert end is not None, "it has a head"
         with self._failing(f"position_at of split {split!r}"):
-            found = index(self.position_at(split, timestamp_ms, start, end))
-        if not start <= found <= end:
-            wrong = Wrong(f"returned {found}", "Return a position of the range, or its end.")
+            position = index(self.position_at(split, timestamp_ms, start, end))
+        if not start <= position <= end:
+            wrong = Wrong(f"returned {position}", "Return a position of the range, or its end.")
             call = f", called for positions [{start}, {end}) of split {split!r}"
             raise self._wrong("position_at", wrong, call)
-        return found
+        return position
 
     @final
     def exact_cost(self, split: str, start: int, end: int) -> int:
@@ -409,8 +411,8 @@ class LogSource(PositionedSource):
         if start >= end:
             return 0
         with self._failing(f"cost of split {split!r}"):
-            found = self.cost(split, start, end)
-            cost = end - start if found is None else index(found)
+            answer = self.cost(split, start, end)
+            cost = end - start if answer is None else index(answer)
         if cost < 0:
             wrong = Wrong(f"returned {cost}", "Return a count from 0, or None.")
             call = f", called for positions [{start}, {end}) of split {split!r}"
@@ -444,17 +446,17 @@ class LogSource(PositionedSource):
         self, split: str, start: int, end: int, most: int = _MOST_RECORDS
     ) -> Iterator[tuple[int, LogBatch]]:
         """Yield the batches of a range, each with its first position; see `exact_batches`."""
-        at, waited, pause = start, 0.0, _PAUSE_SECONDS
-        while at < end:
-            until = min(at + most, end) if self.is_dense else end
-            batch = self._batch(split, at, until)
-            if batch.next_position > at:
-                yield at, batch
-                at, waited, pause = batch.next_position, 0.0, _PAUSE_SECONDS
+        position, waited, pause = start, 0.0, _PAUSE_SECONDS
+        while position < end:
+            until = min(position + most, end) if self.is_dense else end
+            batch = self._batch(split, position, until)
+            if batch.next_position > position:
+                yield position, batch
+                position, waited, pause = batch.next_position, 0.0, _PAUSE_SECONDS
                 continue
             if waited >= self.read_timeout_seconds:
                 raise SourceError(
-                    f"{self._described()} has returned no records of positions [{at}, {end}) of split "
+                    f"{self._described()} has returned no records of positions [{position}, {end}) of split "
                     f"{split!r} for {waited:.0f} seconds, though its head was behind them",
                     hint="Check why the system returns none, or let read() return a next "
                     "position behind positions that have no record.",
@@ -468,9 +470,9 @@ class LogSource(PositionedSource):
         """Return `read(split, start, end)`, checked."""
         positions = f"positions [{start}, {end}) of split {split!r}"
         with self._failing(positions):
-            found = self.read(split, start, end)
+            answer = self.read(split, start, end)
             try:
-                return exact_batch(found, start, end, is_single=self.is_single)
+                return exact_batch(answer, start, end, is_single=self.is_single)
             except Wrong as wrong:
                 raise self._wrong("read", wrong, f", called for {positions}") from wrong
 

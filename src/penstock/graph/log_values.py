@@ -152,22 +152,22 @@ def _exact_split(split: Any) -> LogSplit:
     return LogSplit(split.id, earliest, head, start)
 
 
-def lost_records(where: str, at: int, split: LogSplit | None) -> Wrong | None:
+def lost_records(where: str, position: int, split: LogSplit | None) -> Wrong | None:
     """Return what is wrong if records of a split are gone that are to be read next, else None."""
     anew = "or start in a new checkpoint directory, which reads what is there"
     if split is None:
         return Wrong(
-            f"{where}, which the job has read up to position {at}, is gone",
+            f"{where}, which the job has read up to position {position}, is gone",
             f"Bring it back, {anew}. discover() must return every split that it gets as known.",
         )
-    if split.head < at:
+    if split.head < position:
         return Wrong(
-            f"{where} has records up to position {split.head}, and the job has read up to {at}",
+            f"{where} has records up to position {split.head}, and the job has read up to {position}",
             f"A head must not fall. Bring the records back, {anew}.",
         )
-    if split.earliest > at:
+    if split.earliest > position:
         return Wrong(
-            f"{where} begins at position {split.earliest}, and the job has read up to {at}: what "
+            f"{where} begins at position {split.earliest}, and the job has read up to {position}: what "
             "was between them was removed before it was read",
             f"Keep records for longer than the job may stand still. Bring them back, {anew}.",
         )
@@ -219,7 +219,7 @@ def exact_batch(batch: Any, start: int, end: int, *, is_single: bool = True) -> 
     if len(times) != len(records) or set(map(type, times)) - {int}:
         raise Wrong(
             f"gave {len(times)} timestamps for {len(records)} records, of types "
-            f"{sorted({type(each).__name__ for each in times})}",
+            f"{sorted({type(timestamp).__name__ for timestamp in times})}",
             "Return one int, in epoch milliseconds, per record.",
         )
     return LogBatch(records, following, times)

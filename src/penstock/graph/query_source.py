@@ -59,27 +59,27 @@ class WholeQuery:
 
     def read(self, scan: Scan) -> ScanRead:
         """Return the rows of a scan."""
-        return next(each for each in self.reads if each.scan is scan)
+        return next(read for read in self.reads if read.scan is scan)
 
     def relations(self, top: Relation | None = None) -> Iterator[tuple[Relation, WholeQuery]]:
         """Yield the relations that lead to one, those of queries that it reads included, each behind its inputs and with its query."""
-        for each in relations_of(top or self.relation):
-            rows = self.read(each).rows if isinstance(each, Scan) else None
+        for relation in relations_of(top or self.relation):
+            rows = self.read(relation).rows if isinstance(relation, Scan) else None
             if isinstance(rows, WholeQuery):
                 yield from rows.relations()
-            yield each, self
+            yield relation, self
 
     @property
     def sources(self) -> tuple[QueryRead, ...]:
         """Reads of sources, each once."""
-        found: list[QueryRead] = []
-        for each, query in self.relations():
-            rows = query.read(each).rows if isinstance(each, Scan) else None
+        reads: list[QueryRead] = []
+        for relation, query in self.relations():
+            rows = query.read(relation).rows if isinstance(relation, Scan) else None
             if isinstance(rows, QueryRead) and all(
-                each.source is not rows.source for each in found
+                read.source is not rows.source for read in reads
             ):
-                found.append(rows)
-        return tuple(found)
+                reads.append(rows)
+        return tuple(reads)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class QuerySource(Source):
     @property
     def query_parts(self) -> tuple[Source, ...]:
         """The reads of the query, in order; Spark reads each as columns."""
-        return tuple(each.source for each in self.query.sources)
+        return tuple(read.source for read in self.query.sources)
 
     @property
     def is_bounded(self) -> bool:
@@ -112,4 +112,4 @@ class QuerySource(Source):
 
     def datasets(self) -> Sequence[Dataset]:
         """Return what the query reads."""
-        return tuple(each for part in self.query_parts for each in part.datasets())
+        return tuple(dataset for part in self.query_parts for dataset in part.datasets())

@@ -179,35 +179,35 @@ class SwitchedSource(WrappedLog):
         """Return the part with the source that the factory makes."""
         failed = f"the factory of a HybridSource failed on {switch}"
         with failing_as(SourceError, failed, self.origin, hint="Correct the factory."):
-            found = self.factory(switch)
-        if not isinstance(found, LogSource):
+            source = self.factory(switch)
+        if not isinstance(source, LogSource):
             raise SourceError(
-                f"the factory of a HybridSource made {found!r}, which is not a log source",
+                f"the factory of a HybridSource made {source!r}, which is not a log source",
                 hint="Return a KafkaSource or another LogSource.",
                 origin=self.origin,
             )
-        if found.takes_snapshot:
+        if source.takes_snapshot:
             raise SourceError(
-                f"the factory of a HybridSource made {found.describe()}, which takes a snapshot when the job "
+                f"the factory of a HybridSource made {source.describe()}, which takes a snapshot when the job "
                 "starts: it has a history of its own",
                 hint="Pass the source itself to add_source, or read it alone.",
                 origin=self.origin,
             )
-        if found.is_bounded != self.ends:
+        if source.is_bounded != self.ends:
             raise SourceError(
-                f"the factory of a HybridSource made {found.describe()}, which "
-                f"{'ends' if found.is_bounded else 'never ends'}",
-                hint=f"Pass is_bounded={found.is_bounded} to add_source.",
+                f"the factory of a HybridSource made {source.describe()}, which "
+                f"{'ends' if source.is_bounded else 'never ends'}",
+                hint=f"Pass is_bounded={source.is_bounded} to add_source.",
                 origin=self.origin,
             )
-        if str(found.get_produced_type()) != str(self.type_info):
+        if str(source.get_produced_type()) != str(self.type_info):
             raise SourceError(
-                f"the factory of a HybridSource made {found.describe()} of the type "
-                f"{found.get_produced_type()}, and the sources before it have {self.type_info}",
+                f"the factory of a HybridSource made {source.describe()} of the type "
+                f"{source.get_produced_type()}, and the sources before it have {self.type_info}",
                 hint="Give them the same schema, column order included.",
                 origin=self.origin,
             )
-        return replace(self, decided=found)
+        return replace(self, decided=source)
 
 
 def as_switched(source: Source) -> SwitchedSource | None:
@@ -225,15 +225,16 @@ def switch_after(
     for values, timestamps in batches:
         times = timestamps
         if needed.timestamp is not None:
-            times = [milliseconds(at) for at in column(values, needed.timestamp) if at is not None]
+            moments = column(values, needed.timestamp)
+            times = [milliseconds(moment) for moment in moments if moment is not None]
         if times is None and needed.position is None:
             raise no_time(described, origin)
         if times:
             latest = max(times) if latest is None else max(latest, *times)
         if needed.position is not None:
-            at = column(values, needed.position)
-            of = [0] * len(at) if needed.split is None else column(values, needed.split)
-            for split, position in zip(of, at, strict=True):
+            reached = column(values, needed.position)
+            of = [0] * len(reached) if needed.split is None else column(values, needed.split)
+            for split, position in zip(of, reached, strict=True):
                 if split is not None and position is not None:
                     positions[split] = max(positions.get(split, position), position)
     return checked_switch(latest, positions, needed, described, origin)
@@ -247,12 +248,12 @@ def checked_switch(
     origin: CallSite | None,
 ) -> SourceSwitch:
     """Return a switch of values that were found in columns."""
-    found = (
+    checks = (
         [(needed.timestamp, end_timestamp, int)] * (end_timestamp is not None)
         + [(needed.split, split, (int, str)) for split in positions]
         + [(needed.position, position, int) for position in positions.values()]
     )
-    for name, value, kinds in found:
+    for name, value, kinds in checks:
         if not isinstance(value, kinds) or isinstance(value, bool):
             raise SourceError(
                 f"the column {name!r} of {described} has {value!r}, a {type(value).__name__}",
@@ -304,11 +305,11 @@ def _column(
         raise no_column(name, described, origin) from cause
 
 
-def milliseconds(at: Any) -> Any:
+def milliseconds(timestamp: Any) -> Any:
     """Return epoch milliseconds of a timestamp or an `Instant`, in UTC if it has no zone; a number as it is."""
-    if isinstance(at, Instant):
-        return at.to_epoch_milli()
-    if not isinstance(at, datetime):
-        return at
-    known = at if at.tzinfo is not None else at.replace(tzinfo=UTC)
+    if isinstance(timestamp, Instant):
+        return timestamp.to_epoch_milli()
+    if not isinstance(timestamp, datetime):
+        return timestamp
+    known = timestamp if timestamp.tzinfo is not None else timestamp.replace(tzinfo=UTC)
     return (known - _EPOCH) // timedelta(milliseconds=1)

@@ -93,17 +93,17 @@ class SplitSource(PositionedSource):
             SourceError: It failed, did not return a position, or fell below what was read.
         """
         with self._failing(f"head of split {split}"):
-            found = self.head(split)
-            found = None if found is None else index(found)
-        if found is not None and found < at:
+            head = self.head(split)
+            head = None if head is None else index(head)
+        if head is not None and head < at:
             raise SourceError(
-                f"split {split} of {self._described()} has records up to position {found}, "
+                f"split {split} of {self._described()} has records up to position {head}, "
                 f"and the job has read up to {at}",
                 hint="A head must not fall. Restore the records, or start in a new checkpoint "
                 "directory.",
                 origin=CallSite.of_definition(self.head),
             )
-        return found
+        return head
 
     def position_at(self, split: int, timestamp_ms: int, start: int, end: int | None) -> int:
         """Return the first position in `[start, end)` whose record is not before a timestamp.
@@ -115,21 +115,23 @@ class SplitSource(PositionedSource):
         Raises:
             SourceError: Records have no timestamps.
         """
-        at = start
-        while end is None or at < end:
-            until = at + _SEARCH_RECORDS if end is None else min(at + _SEARCH_RECORDS, end)
-            _, stamps = self.read_exactly(split, at, until)
+        position = start
+        while end is None or position < end:
+            until = (
+                position + _SEARCH_RECORDS if end is None else min(position + _SEARCH_RECORDS, end)
+            )
+            _, stamps = self.read_exactly(split, position, until)
             if stamps is None:
                 raise SourceError(
                     f"the backlog of {self.describe()} cannot end at timestamp {timestamp_ms}: its "
                     "records have no timestamps when they are read",
                     hint="End it at a position, or return timestamps from read_timestamped().",
                 )
-            found = next((n for n, stamp in enumerate(stamps) if stamp >= timestamp_ms), None)
-            if found is not None:
-                return at + found
-            at = until
-        return at
+            offset = next((n for n, stamp in enumerate(stamps) if stamp >= timestamp_ms), None)
+            if offset is not None:
+                return position + offset
+            position = until
+        return position
 
     @final
     def exact_splits(self, parallelism: int) -> list[tuple[int, int | None]]:
@@ -139,8 +141,8 @@ class SplitSource(PositionedSource):
             SourceError: It failed, or did not return pairs of positions.
         """
         with self._failing("splits"):
-            found = list(self.splits(parallelism))
-        return [self._exact_split(number, split) for number, split in enumerate(found)]
+            splits = list(self.splits(parallelism))
+        return [self._exact_split(number, split) for number, split in enumerate(splits)]
 
     @final
     def exact_start(self, parallelism: int) -> StartSplits:
@@ -175,8 +177,8 @@ class SplitSource(PositionedSource):
     def exact_batches(self, split: SplitKey, start: int, end: int, most: int) -> Iterator[Batch]:
         """Yield what `read_exactly` returns, `most` positions at a time."""
         assert isinstance(split, int), "its splits have numbers"
-        for at in range(start, end, most):
-            yield self.read_exactly(split, at, min(at + most, end))
+        for position in range(start, end, most):
+            yield self.read_exactly(split, position, min(position + most, end))
 
     def _exact_split(self, number: int, split: Any) -> tuple[int, int | None]:
         try:

@@ -125,14 +125,14 @@ def result_named(results: Mapping[str, Any], name: str) -> Any:
     """Return the result of a metric by its full name, or by an end that no other name has."""
     if name in results:
         return results[name]
-    found = _ending_in(results, name)
-    if len(found) != 1:
-        wrong = f"{len(found)} metrics" if found else "no metric"
+    names = _ending_in(results, name)
+    if len(names) != 1:
+        wrong = f"{len(names)} metrics" if names else "no metric"
         raise ArgumentError(
-            f"{wrong} of the job end in {name!r}; there are {found or sorted(results)}",
+            f"{wrong} of the job end in {name!r}; there are {names or sorted(results)}",
             hint="Pass the full name: uid of the operator, groups and name, with dots between.",
         )
-    return results[found[0]]
+    return results[names[0]]
 
 
 def is_named(results: Mapping[str, Any], name: str) -> bool:

@@ -177,16 +177,16 @@ class MetricRegistry:
 
     def add(self, name: str, kind: type[_M], make: Callable[[], _M]) -> _M:
         """Return the metric of a name, made at first use."""
-        found = self._metrics.get(name)
-        if found is None:
-            found = self._metrics[name] = make()
-        if not isinstance(found, kind):
+        metric = self._metrics.get(name)
+        if metric is None:
+            metric = self._metrics[name] = make()
+        if not isinstance(metric, kind):
             raise ArgumentError.here(
-                f"{name!r} is a {type(found).__name__.lower()} already, but a "
+                f"{name!r} is a {type(metric).__name__.lower()} already, but a "
                 f"{kind.__name__.lower()} was requested",
                 hint="Give each metric a name of its own, or put it into a group.",
             )
-        return found
+        return metric
 
     def replace(self, name: str, metric: Metric) -> None:
         """Add a metric in place of the one of that name."""

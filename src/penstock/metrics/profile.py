@@ -118,7 +118,7 @@ class JobProfile:
             slots=slots,
             spent=tuple(
                 sorted(
-                    (each for each in spent if f"{each.place}.{each.section}" not in _DRIVER),
+                    (entry for entry in spent if f"{entry.place}.{entry.section}" not in _DRIVER),
                     key=_position,
                 )
             ),
@@ -127,7 +127,7 @@ class JobProfile:
     @property
     def busy_seconds(self) -> float:
         """Busy time of all workers."""
-        return sum(each.seconds for each in self.spent if each.is_busy)
+        return sum(spent.seconds for spent in self.spent if spent.is_busy)
 
     @property
     def spark_seconds(self) -> float:
@@ -145,13 +145,13 @@ class JobProfile:
         `exchange` has the combining of records before it. `commit` is the writing of sinks, and all slots while
         the driver commits. `Spark` is the rest.
         """
-        found = {
-            place: sum(each.seconds for each in self.spent if _kind(each.section) in sections)
+        seconds = {
+            place: sum(spent.seconds for spent in self.spent if _kind(spent.section) in sections)
             for place, sections in PLACES.items()
         }
         committing = min(self.commit_seconds * self.slots, self.spark_seconds)
-        found["commit"] += committing
-        return {**found, SPARK: self.spark_seconds - committing}
+        seconds["commit"] += committing
+        return {**seconds, SPARK: self.spark_seconds - committing}
 
     def to_json(self) -> dict[str, Any]:
         """Return the object in the results of benchmarks."""
@@ -163,7 +163,8 @@ class JobProfile:
             "busy_seconds": round(self.busy_seconds, _DIGITS),
             "spark_seconds": round(self.spark_seconds, _DIGITS),
             "spent": {
-                f"{each.place}.{each.section}": round(each.seconds, _DIGITS) for each in self.spent
+                f"{spent.place}.{spent.section}": round(spent.seconds, _DIGITS)
+                for spent in self.spent
             },
         }
 

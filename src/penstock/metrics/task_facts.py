@@ -119,20 +119,20 @@ class TaskFacts:
             )
 
     def _state_keys(self) -> dict[str, int]:
-        found = {}
+        counts = {}
         for uid, counted in self._keys.items():
             known = [keys for keys in counted.values() if keys is not None]
             if len(known) == len(counted):
-                found[uid] = sum(known)
-        return found
+                counts[uid] = sum(known)
+        return counts
 
     def _state_bytes(self) -> dict[str, int]:
         """Return the sizes of the logs, divided among the operators of a level by written bytes."""
-        found = {}
+        sizes = {}
         for level, written in self._written.items():
             size, total = sum(self._log_bytes.get(level, {}).values()), sum(written.values())
-            found.update({uid: size * own // total for uid, own in written.items() if total})
-        return found
+            sizes.update({uid: size * own // total for uid, own in written.items() if total})
+        return sizes
 
     def _sink(self, uid: str) -> dict[str, float]:
         cost = self._commits.get(uid, CommitCost())

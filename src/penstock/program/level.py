@@ -172,8 +172,8 @@ class OperatorSpec:
         A selector that coerces keys has their type as its attribute `key_type`.
         """
         selectors = [selector for selector in self.key_selectors if selector is not None]
-        found = {getattr(selector, "key_type", None) for selector in selectors}
-        return found.pop() if len(found) == 1 else None
+        types = {getattr(selector, "key_type", None) for selector in selectors}
+        return types.pop() if len(types) == 1 else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,11 +54,11 @@ def problem_of_inputs(inputs: Any, streams: int) -> str | None:
         return f"get_inputs returned {short(inputs)}, which is not a list of inputs"
     if len(inputs) != streams:
         return f"get_inputs returned {len(inputs)} inputs, but the operator reads {streams} streams"
-    for number, found in enumerate(inputs, 1):
-        if not callable(getattr(found, "process_element", None)):
-            return f"input {number} is {short(found)}, which has no process_element"
-        if getattr(found, "input_id", number) != number:
-            return f"input {number} has the input_id {short(found.input_id)}"
+    for number, handler in enumerate(inputs, 1):
+        if not callable(getattr(handler, "process_element", None)):
+            return f"input {number} is {short(handler)}, which has no process_element"
+        if getattr(handler, "input_id", number) != number:
+            return f"input {number} has the input_id {short(handler.input_id)}"
     return None
 
 
@@ -314,7 +314,7 @@ MULTIPLE_CUSTOM = replace(CUSTOM, name="MULTIPLE_CUSTOM", inputs=Inputs.MANY)
 KEYED_MULTIPLE_CUSTOM = replace(KEYED_CUSTOM, name="KEYED_MULTIPLE_CUSTOM", inputs=Inputs.MANY)
 
 CATALOGUE: tuple[OperatorKind, ...] = tuple(
-    each for each in list(globals().values()) if isinstance(each, OperatorKind)
+    kind for kind in list(globals().values()) if isinstance(kind, OperatorKind)
 )
 """All rows, in the order above."""
 

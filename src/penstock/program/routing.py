@@ -51,8 +51,8 @@ class RecordRoutes(KeyGroups):
         return route
 
     def _from_groups(self, groups: NDArray[np.uint64]) -> list[int]:
-        found: list[int] = self.of_groups[groups].tolist()
-        return found
+        routes: list[int] = self.of_groups[groups].tolist()
+        return routes
 
 
 @lru_cache(maxsize=64)
@@ -125,12 +125,12 @@ def live_routes(parallelism: int) -> tuple[int, ...]:
         >>> [spark_partition(route, 3) for route in live_routes(3)]
         [0, 1, 2]
     """
-    found: dict[int, int] = {}
+    routes: dict[int, int] = {}
     candidate = 0
-    while len(found) < parallelism:
-        found.setdefault(spark_partition(candidate, parallelism), candidate)
+    while len(routes) < parallelism:
+        routes.setdefault(spark_partition(candidate, parallelism), candidate)
         candidate += 1
-    return tuple(found[subtask] for subtask in range(parallelism))
+    return tuple(routes[subtask] for subtask in range(parallelism))
 
 
 def spark_partition(value: int, partitions: int) -> int:

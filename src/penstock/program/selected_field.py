@@ -83,13 +83,13 @@ def field_positions(selector: Callable[[Any], Any], names: Sequence[str]) -> tup
     if type(selector) is itemgetter:
         items = selector.__reduce__()[1]
         assert isinstance(items, tuple), "a getter is pickled as its class and its arguments"
-        found = [field_position(itemgetter(each), names) for each in items]
+        positions = [field_position(itemgetter(key), names) for key in items]
     elif type(selector) is FunctionType and _is_constant(selector):
-        found = []
+        positions = []
     else:
-        found = [field_position(selector, names)]
-    known = tuple(at for at in found if at is not None)
-    return known if len(known) == len(found) else None
+        positions = [field_position(selector, names)]
+    known = tuple(position for position in positions if position is not None)
+    return known if len(known) == len(positions) else None
 
 
 def missing_field(function: Callable[[Any], Any], names: Sequence[str]) -> str | None:
@@ -137,9 +137,9 @@ def _of_function(function: FunctionType) -> tuple[object, Any]:
     steps = _steps_of(function)
     done = tuple(step.opname for step in steps)
     for way in (_BY_ITEM, _BY_NAME):
-        names, at = way
+        names, index = way
         if done == names:
-            return way, steps[at].argval
+            return way, steps[index].argval
     return None, None
 
 
@@ -165,8 +165,8 @@ def got(getter: Callable[[Any], Any], values: list[Any]) -> list[Any] | None:
     The caller then calls the selector, whose error has the user's line.
     """
     try:
-        found = list(map(getter, values))
+        results = list(map(getter, values))
     except BaseException as cause:  # noqa: BLE001 - the caller calls the selector, which raises it again
         raise_interrupt(cause)
         return None
-    return found if len(found) == len(values) else None
+    return results if len(results) == len(values) else None

@@ -101,19 +101,19 @@ class ColumnTimestamps:
     """An assigner that takes the timestamp from a column: epoch milliseconds, or a time; one without zone is UTC.
 
     Attributes:
-        at: Its address in a record: the name, or the position in a tuple.
+        address: Its name in a record, or its position in a tuple.
     """
 
     name: str
-    at: str | int
+    address: str | int
 
     def __call__(self, value: Any, timestamp: int) -> Any:
         """Return the timestamp of a record; what is no time is returned as it is, and refused by the caller."""
         del timestamp
-        found = value[self.at]
-        if not isinstance(found, datetime):
-            return found
-        known = found if found.tzinfo is not None else found.replace(tzinfo=UTC)
+        moment = value[self.address]
+        if not isinstance(moment, datetime):
+            return moment
+        known = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
         return (known - _EPOCH) // _MILLISECOND
 
 

@@ -25,14 +25,14 @@ def reachable(starts: Iterable[N], edges: Callable[[N], Iterable[N]]) -> dict[N,
         >>> list(reachable([3], {3: [1, 2], 2: [1], 1: []}.__getitem__))
         [3, 2, 1]
     """
-    found: dict[N, None] = {}
+    nodes: dict[N, None] = {}
     todo = list(starts)
     while todo:
         current = todo.pop()
-        if current not in found:
-            found[current] = None
+        if current not in nodes:
+            nodes[current] = None
             todo += edges(current)
-    return found
+    return nodes
 
 
 def inputs_first(starts: Iterable[N], edges: Callable[[N], Iterable[N]]) -> Iterator[N]:

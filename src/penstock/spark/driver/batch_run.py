@@ -145,7 +145,7 @@ def merge_partitions(plan: PhysicalPlan, run: RunPlan, pinned: Pinned, tasks: in
 
     Spark chooses if a DataFrame of the program has exchanges of its own, because it may have statistics about them.
     """
-    has_queries = any(plan.source(each.source).is_query for each in run.readings)
+    has_queries = any(plan.source(reading.source).is_query for reading in run.readings)
     if not has_queries and not merges_by_key(plan, run):
         return None
     size_bytes = 0
@@ -167,8 +167,10 @@ def merge_partitions(plan: PhysicalPlan, run: RunPlan, pinned: Pinned, tasks: in
 
 def merges_by_key(plan: PhysicalPlan, run: RunPlan) -> bool:
     """Return whether Spark SQL merges parts of aggregates by key in a run, or leaves the first rows of keys."""
-    merging = (each.run for each in plan.projections if each.merged_for is not None)
-    return run.index in {*merging, *(each.run for each in plan.first_rows)}
+    merging = (
+        projection.run for projection in plan.projections if projection.merged_for is not None
+    )
+    return run.index in {*merging, *(rows.run for rows in plan.first_rows)}
 
 
 def _scanned_bytes(frame: DataFrame) -> int | None:
@@ -303,7 +305,9 @@ class BatchRun:
         )
         sinks = job.sinks.task(snapshot)
         partitions = merge_partitions(job.plan, run, pinned, self._tasks)
-        levels = [BatchLevelTask(Payload.of(each, job.workers), times) for each in programs[1:]]
+        levels = [
+            BatchLevelTask(Payload.of(program, job.workers), times) for program in programs[1:]
+        ]
         frames_pass_levels = False
         if not levels:
             messages = batch_frames(reads, times, sinks)
@@ -383,14 +387,14 @@ def scanned_records(
             "the counts of records that Spark has read are missing: its plan has an unknown form"
         )
         return {}
-    found: dict[int, int] = {}
+    totals: dict[int, int] = {}
     for source, part in zip(sources, parts, strict=True):
         if source is None:
             continue
         counts = list(_counts(part))
         if None not in counts:
-            found[source] = found.get(source, 0) + sum(filter(None, counts))
-    return found
+            totals[source] = totals.get(source, 0) + sum(filter(None, counts))
+    return totals
 
 
 def _executed(messages: DataFrame) -> Any:
@@ -421,7 +425,7 @@ def _counts(part: Any) -> Iterator[int | None]:
 
 def _reads_lines(call: Any) -> bool:
     given = call.child().output()
-    return [given.apply(at).name() for at in range(given.size())] == LINES_NAMES
+    return [given.apply(index).name() for index in range(given.size())] == LINES_NAMES
 
 
 def _children(node: Any) -> list[Any]:
@@ -429,7 +433,7 @@ def _children(node: Any) -> list[Any]:
     if inner is not None:
         return [getattr(node, inner)()]
     children = node.children()
-    return [children.apply(at) for at in range(children.size())]
+    return [children.apply(index) for index in range(children.size())]
 
 
 def _metric(node: Any, name: str) -> int | None:

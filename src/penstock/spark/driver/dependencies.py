@@ -51,29 +51,29 @@ def installed_requirements(file: Path, packages: Path | None) -> Path:
         return target
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        made = Path(tempfile.mkdtemp(dir=target.parent, prefix="installing-"))
+        directory = Path(tempfile.mkdtemp(dir=target.parent, prefix="installing-"))
     except OSError as cause:
         raise EnvironmentSetupError(
             f"the requirements in {file} cannot be installed in {target.parent}: {cause}",
             hint="Set XDG_CACHE_HOME to a directory this user may write to.",
         ) from cause
     try:
-        _install(file, packages, made)
+        _install(file, packages, directory)
         if not target.exists():  # another process may have been faster
-            made.rename(target)
+            directory.rename(target)
     finally:
-        shutil.rmtree(made, ignore_errors=True)
+        shutil.rmtree(directory, ignore_errors=True)
     return target
 
 
 def _content(file: Path, packages: Path | None) -> str:
-    found = hashlib.sha256(f"{sys.version_info[:2]} {sys.platform}\n".encode())
-    found.update(file.read_bytes())
+    digest = hashlib.sha256(f"{sys.version_info[:2]} {sys.platform}\n".encode())
+    digest.update(file.read_bytes())
     for package in sorted(packages.iterdir()) if packages is not None else ():
         if package.is_file():
-            found.update(f"\n{package.name} ".encode())
-            found.update(hashlib.sha256(package.read_bytes()).digest())
-    return found.hexdigest()[:32]
+            digest.update(f"\n{package.name} ".encode())
+            digest.update(hashlib.sha256(package.read_bytes()).digest())
+    return digest.hexdigest()[:32]
 
 
 def _install(file: Path, packages: Path | None, target: Path) -> None:
@@ -120,8 +120,8 @@ def ship_dependencies(
     archives = _named(configuration, PYTHON_ARCHIVES)
     if not files and not requirements and not archives:
         return None
-    made = Path(tempfile.mkdtemp(prefix="penstock-bundle-"))
-    staged = made / "content"
+    bundle = Path(tempfile.mkdtemp(prefix="penstock-bundle-"))
+    staged = bundle / "content"
     for number, file in enumerate(files):
         _stage_file(file.path, staged / "paths" / str(number))
     for number, requirement in enumerate(requirements, len(files)):
@@ -139,7 +139,7 @@ def ship_dependencies(
         with tarfile.open(packed, "w:gz", compresslevel=1) as tar:
             tar.add(staged, arcname=".")
         session.sparkContext.addArchive(f"{packed}#{name}")
-    shutil.rmtree(made, ignore_errors=True)
+    shutil.rmtree(bundle, ignore_errors=True)
     for directory in environment.directories(root / name):
         if directory not in sys.path:
             sys.path.append(directory)
@@ -170,7 +170,7 @@ def worker_executable(
 
 
 def _named(configuration: Configuration, option: ConfigOption[str | None]) -> list[_Named]:
-    found = []
+    dependencies = []
     for text in (configuration.get(option) or "").split(","):
         if not text.strip():
             continue
@@ -181,8 +181,8 @@ def _named(configuration: Configuration, option: ConfigOption[str | None]) -> li
                 f"{option.key} names {path_text}, which does not exist",
                 hint="Correct the path; it is looked up on the machine that runs the program.",
             )
-        found.append(_Named(option, path, detail or None))
-    return found
+        dependencies.append(_Named(option, path, detail or None))
+    return dependencies
 
 
 def _stage_file(path: Path, target: Path) -> None:
@@ -218,10 +218,10 @@ def _untar(path: Path, target: Path) -> None:
     """Unpack under the rules of `_unzip`."""
 
     def checked(member: tarfile.TarInfo, destination: str) -> tarfile.TarInfo:
-        at = "" if member.islnk() else f"{Path(member.name).parent}/"
+        parent = "" if member.islnk() else f"{Path(member.name).parent}/"
         if (member.islnk() or member.issym()) and not (
             (member.issym() and member.linkname.startswith("/"))
-            or _is_inside(f"{at}{member.linkname}")
+            or _is_inside(f"{parent}{member.linkname}")
         ):
             raise _leads_out(path, f"{member.name} -> {member.linkname}")
         if not _is_inside(member.name) or member.isdev():
@@ -250,10 +250,10 @@ def _unzip(path: Path, target: Path) -> None:
             if stat.S_ISLNK(mode):
                 links.append(member)
                 continue
-            made = Path(packed.extract(member, target))
+            extracted_path = Path(packed.extract(member, target))
             if mode and not member.is_dir():
                 # As tarfile's filters: no set-user-id, nothing that others may write.
-                made.chmod((stat.S_IMODE(mode) & 0o755) | stat.S_IRUSR)
+                extracted_path.chmod((stat.S_IMODE(mode) & 0o755) | stat.S_IRUSR)
         for member in links:
             link = target / member.filename
             to = os.fsdecode(packed.read(member))
@@ -267,8 +267,8 @@ def _unzip(path: Path, target: Path) -> None:
 
 def _is_inside(name: str) -> bool:
     """Return whether a relative path stays inside its directory."""
-    found = os.path.normpath(name)
-    return not os.path.isabs(found) and found.split(os.sep, 1)[0] != os.pardir  # noqa: PTH117
+    path = os.path.normpath(name)
+    return not os.path.isabs(path) and path.split(os.sep, 1)[0] != os.pardir  # noqa: PTH117
 
 
 def _leads_out(path: Path, member: str) -> ConfigError:
@@ -279,14 +279,14 @@ def _leads_out(path: Path, member: str) -> ConfigError:
 
 
 def _digest(directory: Path) -> str:
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for path in _walk(directory):
-        found.update(f"{path.relative_to(directory)} {path.lstat().st_mode}\n".encode())
+        digest.update(f"{path.relative_to(directory)} {path.lstat().st_mode}\n".encode())
         if path.is_symlink():
-            found.update(os.fsencode(path.readlink()))
+            digest.update(os.fsencode(path.readlink()))
         elif path.is_file():
-            found.update(hashlib.sha256(path.read_bytes()).digest())
-    return found.hexdigest()[:16]
+            digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()[:16]
 
 
 def _walk(directory: Path) -> Iterator[Path]:

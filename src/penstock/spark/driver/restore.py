@@ -154,7 +154,7 @@ def match_savepoint(
         _check_claimed(plan, savepoint)
     _check_numbered(plan, savepoint)
     ids = {uid: source for source, uid in source_uids(plan).items()}
-    records = {ids[each.uid]: each for each in savepoint.sources if each.uid in ids}
+    records = {ids[record.uid]: record for record in savepoint.sources if record.uid in ids}
     for source, record in records.items():
         _check_kinds(plan, source, record)
     goes_on, skips = _runs_that_go_on(plan, savepoint, records)
@@ -165,22 +165,24 @@ def match_savepoint(
         skips=skips,
         handed=HandOver(matched_watermarks(plan, savepoint.watermarks), dict(savepoint.memory)),
         state_files=tuple(file.name for file in savepoint.files),
-        splits={key: each.splits for key, each in going_on.items() if each.splits is not None},
-        left={key: each.left for key, each in going_on.items() if each.left is not None},
+        splits={key: part.splits for key, part in going_on.items() if part.splits is not None},
+        left={key: part.left for key, part in going_on.items() if part.left is not None},
         read={
             (source, int(part)): PinnedFiles.from_json(files)
             for source, record in records.items()
             for part, files in record.read.items()
         },
-        read_frames=frozenset(source for (source, _), each in going_on.items() if each.is_read),
-        names={key: each.names for key, each in going_on.items() if each.names is not None},
+        read_frames=frozenset(source for (source, _), part in going_on.items() if part.is_read),
+        names={key: part.names for key, part in going_on.items() if part.names is not None},
         snapshots={
             source: record.position[SNAPSHOT]
             for source, record in records.items()
             if SNAPSHOT in record.position
         },
         switches=_switches(records),
-        parts={source: each.part for source, each in records.items() if each.part is not None},
+        parts={
+            source: record.part for source, record in records.items() if record.part is not None
+        },
         began={
             (source, part): record.began.get(str(part))
             for source, record in records.items()
@@ -203,16 +205,16 @@ def _going_on(
     plan: PhysicalPlan, records: Mapping[int, SourceRecord], *, ignore_positions: bool
 ) -> dict[tuple[int, int], ResumedPart]:
     """Return the positions at which parts of sources go on, and those at which later parts begin."""
-    found: dict[tuple[int, int], ResumedPart] = {}
+    resumed_parts: dict[tuple[int, int], ResumedPart] = {}
     for source, record in records.items():
         if record.part is None:
             continue
         resumed = row_of(plan.source(source).parts[record.part]).resume(record.position)
         if resumed is None and not ignore_positions:
             raise _cannot_go_on(plan, source, record)
-        found[source, record.part] = resumed or ResumedPart()
-        found |= _later_parts(plan, source, record)
-    return found
+        resumed_parts[source, record.part] = resumed or ResumedPart()
+        resumed_parts |= _later_parts(plan, source, record)
+    return resumed_parts
 
 
 def _switches(records: Mapping[int, SourceRecord]) -> dict[tuple[int, int], SourceSwitch]:
@@ -228,12 +230,12 @@ def _later_parts(
     plan: PhysicalPlan, source: int, record: SourceRecord
 ) -> dict[tuple[int, int], ResumedPart]:
     """Return the positions at which parts begin that the source had not reached."""
-    found = {}
+    resumed_parts = {}
     for name, position in record.position.get(LATER, {}).items():
         resumed = row_of(plan.source(source).parts[int(name)]).resume(position)
         if resumed is not None:
-            found[source, int(name)] = resumed
-    return found
+            resumed_parts[source, int(name)] = resumed
+    return resumed_parts
 
 
 def _check_claimed(plan: PhysicalPlan, savepoint: Savepoint) -> None:
@@ -303,9 +305,9 @@ def _check_numbered(plan: PhysicalPlan, savepoint: Savepoint) -> None:
 
 def _of_one_name(savepoint: Savepoint) -> list[SourceRecord]:
     """Return the sources without a uid whose name occurs several times in the savepoint."""
-    made = [each for each in savepoint.sources if _is_numbered(each)]
-    names = [each.name for each in made]
-    return [each for each in made if names.count(each.name) > 1]
+    numbered = [source for source in savepoint.sources if _is_numbered(source)]
+    names = [source.name for source in numbered]
+    return [source for source in numbered if names.count(source.name) > 1]
 
 
 def _is_numbered(source: SourceRecord) -> bool:

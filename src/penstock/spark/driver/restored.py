@@ -64,21 +64,21 @@ class Restored:
         """Return whether a source goes on in a later part, so that nothing is left of this one."""
         if source in self.parts:
             return self.parts[source] > part
-        return any(of == source and at > part for of, at in self.splits)
+        return any(of == source and index > part for of, index in self.splits)
 
     def of_sources(self, sources: Collection[int]) -> Restored:
         """Return the same with the positions of some sources only."""
         return replace(
             self,
-            splits={key: each for key, each in self.splits.items() if key[0] in sources},
-            left={key: each for key, each in self.left.items() if key[0] in sources},
-            read={key: each for key, each in self.read.items() if key[0] in sources},
+            splits={key: value for key, value in self.splits.items() if key[0] in sources},
+            left={key: value for key, value in self.left.items() if key[0] in sources},
+            read={key: value for key, value in self.read.items() if key[0] in sources},
             read_frames=self.read_frames.intersection(sources),
-            names={key: each for key, each in self.names.items() if key[0] in sources},
-            snapshots={key: each for key, each in self.snapshots.items() if key in sources},
-            switches={key: each for key, each in self.switches.items() if key[0] in sources},
-            parts={key: each for key, each in self.parts.items() if key in sources},
-            began={key: each for key, each in self.began.items() if key[0] in sources},
+            names={key: value for key, value in self.names.items() if key[0] in sources},
+            snapshots={key: value for key, value in self.snapshots.items() if key in sources},
+            switches={key: value for key, value in self.switches.items() if key[0] in sources},
+            parts={key: value for key, value in self.parts.items() if key in sources},
+            began={key: value for key, value in self.began.items() if key[0] in sources},
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -96,12 +96,12 @@ class Restored:
             "left": [[*key, files.to_json()] for key, files in self.left.items()],
             "read": [[*key, files.to_json()] for key, files in self.read.items()],
             "read_frames": sorted(self.read_frames),
-            "names": [[*key, each] for key, each in self.names.items()],
-            "snapshots": [[*each] for each in self.snapshots.items()],
+            "names": [[*key, names] for key, names in self.names.items()],
+            "snapshots": [[*pair] for pair in self.snapshots.items()],
             "switches": [[*key, switch.to_json()] for key, switch in self.switches.items()],
-            "parts": [[*each] for each in self.parts.items()],
+            "parts": [[*pair] for pair in self.parts.items()],
             **({} if self.layout is None else {"layout": self.layout.to_json()}),
-            "began": [[*key, each] for key, each in self.began.items()],
+            "began": [[*key, splits] for key, splits in self.began.items()],
         }
 
     @classmethod
@@ -118,7 +118,7 @@ class Restored:
             handed=read_hand_over(recorded["handed"]),
             state_files=tuple(recorded["state_files"]),
             splits={
-                (source, part): [(at, end) for at, end in splits]
+                (source, part): [(position, end) for position, end in splits]
                 for source, part, splits in recorded["splits"]
             },
             left=left,

@@ -196,9 +196,9 @@ class JobContext:
     def began_before(self, run: RunPlan) -> Began:
         """Return the splits with which earlier runs of the pipeline, or the jobs before, began to read parts."""
         known = {} if self.restored is None else self.restored.began
-        before = [each for each in self.plan.runs_of(run.pipeline) if each.index < run.index]
-        records = (self.directory.step(_step(each)) for each in before)
-        return begun_with(known, [Pinned.from_json(each) for each in records if each is not None])
+        before = [other for other in self.plan.runs_of(run.pipeline) if other.index < run.index]
+        records = (self.directory.step(_step(other)) for other in before)
+        return begun_with(known, [Pinned.from_json(step) for step in records if step is not None])
 
     def remember_read(self, files: dict[tuple[int, int], PinnedFiles]) -> None:
         """Add to what was read of files."""
@@ -261,7 +261,7 @@ class JobContext:
     ) -> tuple[LevelProgram, ...]:
         """Return the programs of a run."""
         _check_shippable(self.plan)
-        made = programs_of(
+        programs = programs_of(
             self.plan,
             run,
             tasks=tasks,
@@ -272,7 +272,7 @@ class JobContext:
         )
         attempted = (
             replace(program, settings=replace(program.settings, attempt=self.attempt))
-            for program in made
+            for program in programs
         )
         return with_projections(self.plan, run, tuple(attempted))
 
@@ -315,7 +315,9 @@ class JobContext:
         assert recorded is not None, f"run {run.index} was pinned before it began"
         pinned = Pinned.from_json(recorded)
         for key, switch in self._known_switches().items():
-            if any(key[0] == each.source and key[1] in each.parts for each in run.readings):
+            if any(
+                key[0] == reading.source and key[1] in reading.parts for reading in run.readings
+            ):
                 self._make_source(key, switch)
         return pinned
 
@@ -341,9 +343,9 @@ class JobContext:
                 source = self.plan.source(reading.source)
                 if restored is not None and goes_on and key in restored.splits | restored.left:
                     left, named = restored.left.get(key), restored.names.get(key)
-                    made = PinnedPart(restored.splits.get(key), left, named)
+                    pinned_part = PinnedPart(restored.splits.get(key), left, named)
                 elif restored is not None and goes_on and restored.has_passed(*key):
-                    made = _passed(source.parts[part], restored.read.get(key))
+                    pinned_part = _passed(source.parts[part], restored.read.get(key))
                 else:
                     parallelism = self.plan.options.parallelism
                     pinning = Pinning(
@@ -353,19 +355,23 @@ class JobContext:
                         self.patiently,
                         self.configuration,
                     )
-                    made = row_of(source.parts[part]).pin(pinning, source.parts[part])
-                if made.splits is not None:
-                    splits[name] = made.splits
-                if made.files is not None:
-                    files[name] = made.files.to_json()
-                if made.names is not None:
-                    names[name] = made.names
-                switch = self._switch_behind(key, made)
+                    pinned_part = row_of(source.parts[part]).pin(pinning, source.parts[part])
+                if pinned_part.splits is not None:
+                    splits[name] = pinned_part.splits
+                if pinned_part.files is not None:
+                    files[name] = pinned_part.files.to_json()
+                if pinned_part.names is not None:
+                    names[name] = pinned_part.names
+                switch = self._switch_behind(key, pinned_part)
                 if switch is not None:
                     switches[reading.source, part + 1] = switch
         # All that is known, not only what this run needs: a savepoint of the run has it from here.
         read = {reading.source for reading in run.readings}
-        of_run = {f"{of}.{at}": each.to_json() for (of, at), each in switches.items() if of in read}
+        of_run = {
+            f"{of}.{index}": decided.to_json()
+            for (of, index), decided in switches.items()
+            if of in read
+        }
         more = {"names": names, "switches": of_run}
         return {"files": files, "splits": splits, **{key: of for key, of in more.items() if of}}
 
@@ -398,8 +404,8 @@ class JobContext:
         """Replace the part that is made at a switch by its source, unless that was done."""
         later = as_switched(self.plan.source(key[0]).parts[key[1]])
         if later is not None and later.decided is None:
-            made = later.made(switch)
-            self.plan = self.plan.with_parts(lambda part: made if part is later else part)
+            switched = later.made(switch)
+            self.plan = self.plan.with_parts(lambda part: switched if part is later else part)
 
 
 def _passed(part: Source, read: PinnedFiles | None) -> PinnedPart:

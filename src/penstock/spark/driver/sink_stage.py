@@ -92,9 +92,9 @@ class SinkStage:
 
     def restricted_to(self, sinks: Collection[int]) -> SinkStage:
         """Return the stage of some of the sinks: only these are committed and recovered."""
-        made = copy(self)
-        made._committers = {index: self._committers[index] for index in sorted(sinks)}  # noqa: SLF001 - a copy
-        return made
+        stage = copy(self)
+        stage._committers = {index: self._committers[index] for index in sorted(sinks)}  # noqa: SLF001 - a copy
+        return stage
 
     def recover(self) -> None:
         """Let every sink finish interrupted commits and drop uncommitted data."""
@@ -151,7 +151,7 @@ class SinkStage:
 
 def _cost_of(committables: Sequence[Any], nanoseconds: int) -> CommitCost:
     """Return the cost of a commit; the committables of files have a size."""
-    sizes = [each.byte_count for each in committables if isinstance(each, FileCommittable)]
+    sizes = [file.byte_count for file in committables if isinstance(file, FileCommittable)]
     if not sizes:
         return CommitCost(1, nanoseconds)
     return CommitCost(1, nanoseconds, len(sizes), sum(sizes))

@@ -40,10 +40,10 @@ def with_snapshots(job: JobContext) -> PhysicalPlan:
                 recorded = _captured(job, source, part).to_json()
             job.directory.record(snapshot_step(source), recorded)
             failpoint("snapshot.recorded")
-        found = snapshot_of(job.directory.path, source, recorded)
+        snapshot = snapshot_of(job.directory.path, source, recorded)
         if not _is_read(job, source):
-            found.check_files(part.source.describe())
-        plan = with_snapshot(plan, source, found)
+            snapshot.check_files(part.source.describe())
+        plan = with_snapshot(plan, source, snapshot)
     return plan
 
 
@@ -60,20 +60,20 @@ def _captured(job: JobContext, source: int, part: SnapshotPart) -> Captured:
     create_directory(directory, PRIVATE_DIRECTORY)
     failpoint("snapshot.begins")
     with PenstockError.at(job.plan.source(source).origin):
-        made: Captured = job.patiently(partial(part.capture, directory))
+        captured: Captured = job.patiently(partial(part.capture, directory))
     failpoint("snapshot.captured")
-    return made
+    return captured
 
 
 def _is_read(job: JobContext, source: int) -> bool:
     """Return whether all runs are done that read the snapshot of a source."""
-    found = snapshot_part_of(job.plan.source(source).parts)
-    assert found is not None, "the source has a snapshot"
-    number, _ = found
+    indexed_part = snapshot_part_of(job.plan.source(source).parts)
+    assert indexed_part is not None, "the source has a snapshot"
+    number, _ = indexed_part
     return all(
         job.directory.step(f"run-{run.index}.done") is not None
         for run in job.plan.runs
-        if any(each.source == source and number in each.parts for each in run.readings)
+        if any(reading.source == source and number in reading.parts for reading in run.readings)
     )
 
 

@@ -74,18 +74,18 @@ def _of_rows(
         if name not in rows.columns:
             raise no_column(name, described, origin)
     picked = by_position(chosen(rows, names))
-    columns = {name: sf.col(column_name(at)) for at, name in enumerate(names)}
+    columns = {name: sf.col(column_name(index)) for index, name in enumerate(names)}
     latest, positions = None, {}
     if needed.timestamp is not None:
         greatest = sf.max(columns[needed.timestamp])
         is_zoned = isinstance(rows.schema[needed.timestamp].dataType, TimestampType)
-        ((found,),) = picked.agg(sf.unix_millis(greatest) if is_zoned else greatest).collect()
-        latest = milliseconds(found)
+        ((latest_time,),) = picked.agg(sf.unix_millis(greatest) if is_zoned else greatest).collect()
+        latest = milliseconds(latest_time)
     if needed.position is not None:
         split = sf.lit(0) if needed.split is None else columns[needed.split]
-        found = picked.groupBy(split.alias("split")).agg(sf.max(columns[needed.position])).collect()
+        ends = picked.groupBy(split.alias("split")).agg(sf.max(columns[needed.position])).collect()
         positions = {
-            _whole(of): _whole(at) for of, at in found if of is not None and at is not None
+            _whole(of): _whole(end) for of, end in ends if of is not None and end is not None
         }
     return checked_switch(latest, positions, needed, described, origin)
 

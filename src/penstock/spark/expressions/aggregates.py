@@ -233,10 +233,10 @@ def grouped(rows: DataFrame, aggregate: KeyedAggregate) -> DataFrame:
     return merged.select(*[sf.col(column_name(position)) for position in range(len(kinds))])
 
 
-def _counted(rows: DataFrame, at: int, keys: list[Column], parts: list[Column]) -> DataFrame:
+def _counted(rows: DataFrame, position: int, keys: list[Column], parts: list[Column]) -> DataFrame:
     """Return a row per key and value of a tally, with the number of its records and the parts of these."""
-    value = sf.map_keys(sf.col(column_name(at)))[0].alias("value")
-    times = sf.count(sf.col(column_name(at))).alias("times")
+    value = sf.map_keys(sf.col(column_name(position)))[0].alias("value")
+    times = sf.count(sf.col(column_name(position))).alias("times")
     return by_keys(rows, [*keys, value], [times, *parts])
 
 

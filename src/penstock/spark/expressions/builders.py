@@ -61,11 +61,11 @@ def _constants(function: Callable[..., Column]) -> Builder:
 
 def _case(_: Call, *arguments: Column) -> Column:
     *pairs, last = arguments
-    made: Any = sf
+    branches: Any = sf
     for condition, value in zip(pairs[::2], pairs[1::2], strict=True):
-        made = made.when(condition, value)
-    found: Column = made.otherwise(last)
-    return found
+        branches = branches.when(condition, value)
+    column: Column = branches.otherwise(last)
+    return column
 
 
 def _and(call: Call, left: Column, right: Column) -> Column:
@@ -109,14 +109,14 @@ def _pad(function: Callable[..., Column]) -> Callable[[Column, int, str], Column
 
 def _struct(call: Call, *values: Column) -> Column:
     return sf.struct(
-        *[each.alias(name) for each, name in zip(values, call.parameters, strict=True)]
+        *[value.alias(name) for value, name in zip(values, call.parameters, strict=True)]
     )
 
 
 def _list_contains(value: Column, element: Any) -> Column:
-    found = sf.array_contains(value, sf.lit(element))
+    is_contained = sf.array_contains(value, sf.lit(element))
     # Spark's is NULL where a list has NULL and not the element
-    return sf.when(value.isNotNull(), sf.coalesce(found, sf.lit(False)))  # noqa: FBT003
+    return sf.when(value.isNotNull(), sf.coalesce(is_contained, sf.lit(False)))  # noqa: FBT003
 
 
 def _slice(value: Column, start: int, stop: int) -> Column:
@@ -154,13 +154,13 @@ def _exact(argument: Expression, value: Column) -> Column:
 def _of_decimals(build: Builder) -> Builder:
     """Return the builder that computes with decimals of SQL with all digits, and like another one with other types."""
 
-    def made(call: Call, *values: Column) -> Column:
+    def build_exactly(call: Call, *values: Column) -> Column:
         if not (isinstance(call.arguments[0].kind, SqlType) and is_decimal_comparison(call)):
             return build(call, *values)
-        found = build(call, *map(_exact, call.arguments, values))
-        return found.cast(str(spark_type(call.type))) if call.type.name == "DECIMAL" else found
+        column = build(call, *map(_exact, call.arguments, values))
+        return column.cast(str(spark_type(call.type))) if call.type.name == "DECIMAL" else column
 
-    return made
+    return build_exactly
 
 
 def _as_result(call: Call, value: Column) -> Column:
@@ -184,7 +184,7 @@ def _behind(function: Callable[..., Column], *kinds: type) -> Builder:
 
     def build(call: Call, value: Column, *_: Column) -> Column:
         pairs = zip(call.arguments[1:], kinds, strict=True)
-        return function(value, *[constant_of(each, kind) for each, kind in pairs])
+        return function(value, *[constant_of(argument, kind) for argument, kind in pairs])
 
     return build
 
@@ -196,16 +196,16 @@ def _split_index(value: Column, separator: str, index: int) -> Column:
 
 
 def _regexp_extract(call: Call, value: Column, *_: Column) -> Column:
-    found = group_of(call)
-    assert found is not None, "other patterns are computed in Python"
+    group = group_of(call)
+    assert group is not None, "other patterns are computed in Python"
     # Spark's function has an empty text where nothing is found
-    return sf.when(value.rlike(found[0]), sf.regexp_extract(value, *found))
+    return sf.when(value.rlike(group[0]), sf.regexp_extract(value, *group))
 
 
 def _regexp_misses(call: Call, value: Column, *_: Column) -> Column:
-    found = group_of(call)
-    assert found is not None, "other patterns are computed in Python"
-    return ~sf.coalesce(value.rlike(found[0]), sf.lit(False))  # noqa: FBT003
+    group = group_of(call)
+    assert group is not None, "other patterns are computed in Python"
+    return ~sf.coalesce(value.rlike(group[0]), sf.lit(False))  # noqa: FBT003
 
 
 def _lower_ascii(_: Call, value: Column) -> Column:
@@ -221,10 +221,10 @@ def _extract(call: Call, value: Column) -> Column:
 
 
 def _date_format(value: Column, pattern: str) -> Column:
-    found = part_of_moment(pattern)
-    assert found is not None, "other patterns are computed in Python"
+    part = part_of_moment(pattern)
+    assert part is not None, "other patterns are computed in Python"
     # Spark's date_format would take the time to be one of the session's zone
-    return sf.substring(value.cast("string"), found[0] + 1, found[1])
+    return sf.substring(value.cast("string"), part[0] + 1, part[1])
 
 
 def _floor_to(call: Call, value: Column) -> Column:

@@ -56,7 +56,7 @@ class FirstOfKeys:
         if self.chain is not None:
             return inlined(self.chain)
         named = zip(self.records.field_names, self.records.field_types, strict=True)
-        return None, [Field(*each) for each in named]
+        return None, [Field(*pair) for pair in named]
 
 
 def first_of_keys(
@@ -68,9 +68,11 @@ def first_of_keys(
     rows: DataFrame = by_position(frame)
     known = fields(rows, first_rows.records)
     kept, results = first_rows.results()
-    values = [built(each, known) for each in results]
+    values = [built(result, known) for result in results]
     signs = [
-        _is_below_zero(values[at]) for at, each in enumerate(results) if name_of(each) in FLOATS
+        _is_below_zero(values[position])
+        for position, result in enumerate(results)
+        if name_of(result) in FLOATS
     ]
     time = (
         None
@@ -79,10 +81,12 @@ def first_of_keys(
     )
     marks = [] if kept is None else [built(kept, known)]
     # columns, so that both windows have one exchange and one order
-    added = [*(values[at] for at in first_rows.keys), *signs, *marks]
-    names = [f"$key{at}" for at in range(len(added))]
-    ranked = rows.select("*", *[each.alias(name) for each, name in zip(added, names, strict=True)])
-    by = [ordered(each, values[each.position]) for each in first_rows.order.columns]
+    added = [*(values[position] for position in first_rows.keys), *signs, *marks]
+    names = [f"$key{position}" for position in range(len(added))]
+    ranked = rows.select(
+        "*", *[column.alias(name) for column, name in zip(added, names, strict=True)]
+    )
+    by = [ordered(order, values[order.position]) for order in first_rows.order.columns]
     window = Window.partitionBy(*names)
     number = sf.row_number().over(window.orderBy(*by, *([] if time is None else [time])))
     ranked = ranked.withColumn(_NUMBER, number)

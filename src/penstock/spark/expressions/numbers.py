@@ -42,14 +42,14 @@ def _is_float(call: Call) -> bool:
 
 def equal(call: Call, left: Column, right: Column) -> Column:
     """Build a test whether values are equal."""
-    found = left == right
-    return found & ~_both_nan(left, right) if _is_float(call) else found
+    is_equal = left == right
+    return is_equal & ~_both_nan(left, right) if _is_float(call) else is_equal
 
 
 def not_equal(call: Call, left: Column, right: Column) -> Column:
     """Build a test whether values are not equal."""
-    found = left != right
-    return found | _both_nan(left, right) if _is_float(call) else found
+    differs = left != right
+    return differs | _both_nan(left, right) if _is_float(call) else differs
 
 
 def _both_nan(left: Column, right: Column) -> Column:
@@ -60,8 +60,8 @@ def below(operation: Callable[[Any, Any], Column]) -> Builder:
     """Return the builder of `<` or `<=`: for NaN on the right it is false, not true."""
 
     def build(call: Call, left: Column, right: Column) -> Column:
-        found = operation(left, right)
-        return found & ~(sf.isnan(right) & left.isNotNull()) if _is_float(call) else found
+        is_below = operation(left, right)
+        return is_below & ~(sf.isnan(right) & left.isNotNull()) if _is_float(call) else is_below
 
     return build
 
@@ -70,8 +70,8 @@ def above(operation: Callable[[Any, Any], Column]) -> Builder:
     """Return the builder of `>` or `>=`: for NaN on the left it is false, not true."""
 
     def build(call: Call, left: Column, right: Column) -> Column:
-        found = operation(left, right)
-        return found & ~(sf.isnan(left) & right.isNotNull()) if _is_float(call) else found
+        is_above = operation(left, right)
+        return is_above & ~(sf.isnan(left) & right.isNotNull()) if _is_float(call) else is_above
 
     return build
 
@@ -150,8 +150,8 @@ def bucket(_: Call, value: Column) -> Column:
     power = sf.pow(sf.lit(2.0), near)
     exponent = sf.when(size < power, near - 1).when(size >= power * 2, near + 1).otherwise(near)
     within = sf.floor((size / sf.pow(sf.lit(2.0), exponent) - 1) * _BUCKETS).cast("int")
-    found = (exponent + _BIAS) * _BUCKETS + within
-    signed = sf.when(value < 0, -found).otherwise(found)
+    number = (exponent + _BIAS) * _BUCKETS + within
+    signed = sf.when(value < 0, -number).otherwise(number)
     infinite = sf.lit((2 * _BIAS + 1) * _BUCKETS)
     return (
         sf.when(value.isNull(), sf.lit(None).cast("int"))

@@ -60,9 +60,11 @@ def after_steps(
             columns = fields(rows, records, [step.condition])
             rows = rows.where(built(step.condition, columns))
             continue
-        made = outputs(rows, records, step)
+        selected = outputs(rows, records, step)
         records = step.type_info
-        rows = rows.select(*[each.alias(column_name(at)) for at, each in enumerate(made)])
+        rows = rows.select(
+            *[column.alias(column_name(position)) for position, column in enumerate(selected)]
+        )
     return rows, records
 
 
@@ -77,7 +79,7 @@ def as_declared(
 ) -> list[Column]:
     """Return columns with the names and types that a type of records has in Arrow."""
     schema = from_arrow_schema(arrow_schema(type_info), prefer_timestamp_ntz=True)
-    made = []
+    declared_columns = []
     for (column, known), field in zip(columns, schema, strict=True):
         declared = field.dataType.simpleString()
         # Spark reads the name of a type at once; a name of structs does not quote those of their fields.
@@ -85,8 +87,8 @@ def as_declared(
         cast = (
             column if known == declared else column.cast(field.dataType if is_nested else declared)
         )
-        made.append(cast.alias(field.name))
-    return made
+        declared_columns.append(cast.alias(field.name))
+    return declared_columns
 
 
 def built(expression: Expression, columns: Mapping[str, Column]) -> Column:
@@ -95,7 +97,7 @@ def built(expression: Expression, columns: Mapping[str, Column]) -> Column:
         return columns[expression.name]
     if isinstance(expression, Literal):
         return constant(expression)
-    arguments = [built(each, columns) for each in expression.arguments]
+    arguments = [built(argument, columns) for argument in expression.arguments]
     return BUILDERS[expression.function](expression, *arguments)
 
 
@@ -103,7 +105,7 @@ def fields(
     frame: DataFrame, records: RecordType, read: Iterable[Expression] | None = None
 ) -> dict[str, Column]:
     """Return the fields of records as columns of exactly their types, without extras such as a collation."""
-    only = None if read is None else {name for each in read for name in fields_of(each)}
+    only = None if read is None else {name for expression in read for name in fields_of(expression)}
     columns = {}
     named = zip(records.field_names, records.field_types, strict=True)
     for (name, kind), (spark_name, actual) in zip(named, frame.dtypes, strict=False):
@@ -118,9 +120,9 @@ def fields(
 def outputs(rows: DataFrame, records: RecordType, step: SelectStep) -> list[Column]:
     """Return the columns that a step selects; a field alone keeps the type that Spark has for it."""
     spark_names = dict(zip(records.field_names, rows.columns, strict=False))
-    made = [expression for _, expression in step.outputs]
-    columns = fields(rows, records, [each for each in made if not isinstance(each, Field)])
+    results = [result for _, result in step.outputs]
+    columns = fields(rows, records, [result for result in results if not isinstance(result, Field)])
     return [
-        sf.col(spark_names[each.name]) if isinstance(each, Field) else built(each, columns)
-        for each in made
+        sf.col(spark_names[result.name]) if isinstance(result, Field) else built(result, columns)
+        for result in results
     ]

@@ -110,12 +110,12 @@ def _narrowed(expression: Expression) -> Column:
     return _built(narrowed(expression))
 
 
-def _required(scan: Scan, at: int, rows: DataFrame) -> DataFrame:
+def _required(scan: Scan, position: int, rows: DataFrame) -> DataFrame:
     """Return rows of which one without a value in a column is an error."""
     checked: DataFrame = by_position(rows)
-    name = scan.columns[at].name
+    name = scan.columns[position].name
     refused = sf.raise_error(f"a row has no time: {name!r} is NULL").cast("boolean")
-    return checked.where(sf.when(_column(at).isNull(), refused).otherwise(sf.lit(True)))  # noqa: FBT003
+    return checked.where(sf.when(_column(position).isNull(), refused).otherwise(sf.lit(True)))  # noqa: FBT003
 
 
 def _filter(relation: Filter, rows: DataFrame) -> DataFrame:

@@ -58,25 +58,25 @@ def with_operators(failure: PenstockError, text: str, plan: PhysicalPlan) -> Pen
         for frame in reversed(
             _frames(text[crashed.end() :])
         ):  # what the engine has called comes first
-            found = [words for words, parts in _callables(plan) if _is_in(frame, parts)]
-            if found:
-                failure.problem += f" (in {' or '.join(found)})"
+            callers = [words for words, parts in _callables(plan) if _is_in(frame, parts)]
+            if callers:
+                failure.problem += f" (in {' or '.join(callers)})"
                 break
     return failure
 
 
 def _frames(dump: str) -> list[CallSite]:
     """Return the frames of the program, the innermost first."""
-    found = (CallSite(file, int(line), name) for file, line, name in _FRAME.findall(dump))
-    return [frame for frame in found if is_of_program(frame.filename)]
+    frames = (CallSite(file, int(line), name) for file, line, name in _FRAME.findall(dump))
+    return [frame for frame in frames if is_of_program(frame.filename)]
 
 
 def _callables(plan: PhysicalPlan) -> Iterator[tuple[str, tuple[Any, ...]]]:
     """Yield the words for each operator, source and sink, and what has its functions."""
     for op in (op for level in plan.levels for op in level.operators):
         of_time = () if op.timestamps is None else (op.timestamps,)
-        found = (op.function, *op.key_selectors, *of_time, op.window, op.async_io, op.batches)
-        yield f"operator {op.name!r}", (*found, op.interval, op.join)
+        callables = (op.function, *op.key_selectors, *of_time, op.window, op.async_io, op.batches)
+        yield f"operator {op.name!r}", (*callables, op.interval, op.join)
     for source in plan.sources:
         yield f"source {source.name!r}", source.parts
     for sink in plan.sinks:
@@ -107,10 +107,10 @@ def _parts(value: Any) -> Iterable[Any]:
         if isinstance(value, kind):
             return parts(value)
     kinds = type(value).__mro__[:-1]
-    members = [each for kind in kinds for each in vars(kind).values()]
+    members = [member for kind in kinds for member in vars(kind).values()]
     slots = [name for kind in kinds for name in getattr(kind, "__slots__", ())]
     return (
-        *(each for each in members if isinstance(each, FunctionType)),
+        *(member for member in members if isinstance(member, FunctionType)),
         *getattr(value, "__dict__", {}).values(),
         *(getattr(value, name, None) for name in slots),
     )

@@ -63,20 +63,20 @@ def java_causes(error: BaseException) -> tuple[JavaCause, ...]:
 
     For a failure that is only text, these are the exceptions that the text names.
     """
-    found: list[JavaCause] = []
+    causes: list[JavaCause] = []
     thrown = _java_side(error)
     if thrown is None:
         return causes_in(str(error))
     # the JVM has ended: only the causes read so far are available
     with suppress(Py4JError, OSError):
-        found.extend(_chain(thrown))
-    return tuple(found)
+        causes.extend(_chain(thrown))
+    return tuple(causes)
 
 
 def causes_in(text: str) -> tuple[JavaCause, ...]:
     """Return the error conditions and Java classes that a text names, conditions first."""
-    named = [JavaCause("", found[1], {}, found[0]) for found in _CONDITION.finditer(text)]
-    thrown = [JavaCause(found[1], "", {}, found[2] or "") for found in _CLASS.finditer(text)]
+    named = [JavaCause("", match[1], {}, match[0]) for match in _CONDITION.finditer(text)]
+    thrown = [JavaCause(match[1], "", {}, match[2] or "") for match in _CLASS.finditer(text)]
     return (*named, *thrown)
 
 

@@ -126,9 +126,9 @@ def recognised(error: BaseException, doing: str) -> PenstockError | None:
         return crashed
     causes = java_causes(error)
     for known in KNOWN_FAILURES:
-        found = known.found(causes, text)
-        if found is not None:
-            return known.error(f"{doing} failed: {found}")
+        problem = known.found(causes, text)
+        if problem is not None:
+            return known.error(f"{doing} failed: {problem}")
     return None
 
 
@@ -158,10 +158,10 @@ def with_source_lines(text: str) -> str:
     shown: list[str] = []
     for i, line in enumerate(lines):
         shown.append(line)
-        found = _FRAME.match(line)
-        if found is None or (i + 1 < len(lines) and lines[i + 1].startswith("    ")):
+        match = _FRAME.match(line)
+        if match is None or (i + 1 < len(lines) and lines[i + 1].startswith("    ")):
             continue
-        source = linecache.getline(found[1], int(found[2])).strip()
+        source = linecache.getline(match[1], int(match[2])).strip()
         if source:
             shown.append(f"    {source}")
     return "\n".join(shown)

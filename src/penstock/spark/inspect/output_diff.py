@@ -45,12 +45,12 @@ class JobOutput:
     @property
     def keys(self) -> tuple[str, ...]:
         """The columns by which the sink replaces rows."""
-        return tuple(chain.from_iterable(each.get("keys", ()) for each in self.datasets))
+        return tuple(chain.from_iterable(dataset.get("keys", ()) for dataset in self.datasets))
 
     @property
     def path(self) -> Path:
         """Its directory."""
-        places = [f"{each['name']} in {each['namespace']}" for each in self.datasets]
+        places = [f"{dataset['name']} in {dataset['namespace']}" for dataset in self.datasets]
         if len(places) != 1 or self.datasets[0]["namespace"] != "file":
             writes = f"writes {', '.join(places)}" if places else "keeps no output that is known"
             raise SourceError(
@@ -69,7 +69,7 @@ class JobOutput:
     @property
     def is_digest(self) -> bool:
         """True if a shadow has discarded its rows."""
-        return any(each.get("format") == DIGEST for each in self.datasets)
+        return any(dataset.get("format") == DIGEST for dataset in self.datasets)
 
     def digest(self) -> RowDigest:
         """Return the digest of its rows."""
@@ -86,11 +86,11 @@ def _rows_of_table(path: Path) -> Iterator[Sequence[StoredRow]]:
     """Yield the rows of the newest version of a table."""
     source = DeltaSource.table(path).bounded()
     (split,) = source.discover({})
-    at = split.earliest
-    while at < split.head:
-        batch = source.read(split.id, at, split.head)
+    position = split.earliest
+    while position < split.head:
+        batch = source.read(split.id, position, split.head)
         yield list(rows_of_batch(batch.records))
-        at = batch.next_position
+        position = batch.next_position
 
 
 def outputs_of(directory: Path) -> tuple[JobOutput, ...]:
@@ -154,26 +154,26 @@ def compare_outputs(
         ('different', 1, {'carrier': 'AA', 'n': 8})
     """
     how = how or OutputComparison()
-    known = [() if each is None else outputs_of(Path(each)) for each in (first, second)]
+    known = [() if path is None else outputs_of(Path(path)) for path in (first, second)]
     pairs = _matched(*known) if sinks is None else _chosen(known, sinks)
     if not pairs or (first is None) is not (second is None):
         raise ArgumentError(
             "there are no two jobs to compare",
             hint="Name the checkpoint directories of two jobs, or --sink NAME=PATH_A,PATH_B.",
         )
-    found = [_compared(name, pair, how) for name, pair in pairs.items()]
-    columns = dict.fromkeys(chain.from_iterable(each.columns for each in found))
+    differences = [_compared(name, pair, how) for name, pair in pairs.items()]
+    columns = dict.fromkeys(chain.from_iterable(difference.columns for difference in differences))
     if columns:
         check_columns([*how.tolerances, *filter(None, [how.time])], columns)
-    return found
+    return differences
 
 
 def _matched(first: Sequence[JobOutput], second: Sequence[JobOutput]) -> dict[str, Pair]:
     """Return the sinks of two jobs: those with the same uid, or else the only ones with the same name."""
     others = {output.uid: output for output in second}
-    pairs: dict[str, Pair] = {each.uid: (each, others.pop(each.uid, None)) for each in first}
+    pairs: dict[str, Pair] = {one.uid: (one, others.pop(one.uid, None)) for one in first}
     for uid, (one, other) in pairs.items():
-        named = [each for each in others.values() if one and each.name == one.name]
+        named = [output for output in others.values() if one and output.name == one.name]
         if other is None and len(named) == 1:
             pairs[uid] = one, others.pop(named[0].uid)
     return pairs | {uid: (None, output) for uid, output in others.items()}
@@ -199,16 +199,16 @@ def _named(name: str, outputs: Sequence[JobOutput]) -> JobOutput | None:
 def _compared(sink: str, pair: Pair, how: OutputComparison) -> OutputDifference:
     outputs = [output for output in pair if output is not None]
     keys = how.keys or next((output.keys for output in outputs if output.keys), ())
-    found = OutputDifference(sink, replace(how, keys=keys))
+    difference = OutputDifference(sink, replace(how, keys=keys))
     try:
         one, other = _both(sink, pair)
         if one.is_digest or other.is_digest:
-            _compare_digests(found, one, other)
-            return found
-        found.compare(one.rows(), other.rows(), one.size_bytes + other.size_bytes)
+            _compare_digests(difference, one, other)
+            return difference
+        difference.compare(one.rows(), other.rows(), one.size_bytes + other.size_bytes)
     except PenstockError as problem:
-        found.problem = problem
-    return found
+        difference.problem = problem
+    return difference
 
 
 def _compare_digests(difference: OutputDifference, one: JobOutput, other: JobOutput) -> None:

@@ -218,7 +218,7 @@ class OutputDifference:
             epoch = getattr(some, "epoch", None)
             waiting: list[list[_Written]] = [[] for _ in parts]
             for whole in some:
-                row = {name: each for name, each in whole.items() if name not in self.how.ignored}
+                row = {name: value for name, value in whole.items() if name not in self.how.ignored}
                 self.columns.update(dict.fromkeys(row))
                 waiting[hash(_identity(self.how, row)) % count].append((epoch, row))
             for part, of_part in zip(parts, waiting, strict=True):
@@ -231,15 +231,15 @@ class OutputDifference:
         changes = compare([row for _, row in one], [row for _, row in other])
         self._note_epochs(0, one, [change.before for change in changes])
         self._note_epochs(1, other, [change.after for change in changes])
-        self.first_epoch_a, self.first_epoch_b = (each and each[1] for each in self._epochs)
+        self.first_epoch_a, self.first_epoch_b = (epoch and epoch[1] for epoch in self._epochs)
         self.only_in_a += sum(change.after is None for change in changes)
         self.only_in_b += sum(change.before is None for change in changes)
         self.different += sum(None not in (change.before, change.after) for change in changes)
         self.examples = nsmallest(self.how.limit, [*self.examples, *changes], key=_place)
         rows = chain.from_iterable((change.before, change.after) for change in changes)
         times = [row.get(self.how.time or "") for row in rows if row is not None]
-        found = [time for time in (self.first_time, *times) if time is not None]
-        self.first_time = min(found, key=order_of, default=None)
+        known_times = [time for time in (self.first_time, *times) if time is not None]
+        self.first_time = min(known_times, key=order_of, default=None)
 
     def _note_epochs(
         self, side: int, written: list[_Written], changed: list[Columns | None]
@@ -283,13 +283,15 @@ class OutputDifference:
         for row in sorted(one, key=_order):
             left = groups.get(_identity(self.how, row), [])
             near = (
-                at for at, o in enumerate(left) if columns_differing(self.how, row, o) == ({}, {})
+                index
+                for index, o in enumerate(left)
+                if columns_differing(self.how, row, o) == ({}, {})
             )
-            at = next(near, None)
-            if at is None:
+            index = next(near, None)
+            if index is None:
                 gone.append(row)
             else:
-                del left[at]
+                del left[index]
         return gone, list(chain.from_iterable(groups.values()))
 
 

@@ -88,16 +88,16 @@ class SmallState:
     def entries(self, uid: str, name: str) -> tuple[tuple[str, ...], list[_Row]]:
         """Return the names of the columns of `read_state`, and its rows with keys and values as text."""
         with reading(self.directory):
-            found = self._find(uid, name)
-        columns = entry_columns(found.schema(uid, name), *key_types(found), as_text=True)
-        made = EntryBatches(uid, name, found.schema(uid, name), columns)
+            survey = self._find(uid, name)
+        columns = entry_columns(survey.schema(uid, name), *key_types(survey), as_text=True)
+        batches = EntryBatches(uid, name, survey.schema(uid, name), columns)
 
         def visit(_: str, group: int, replayed: GroupReplay) -> Iterator[pa.RecordBatch]:
-            return made(group, replayed)
+            return batches(group, replayed)
 
         with reading(self.directory):
             rows = list(rows_of(ReplayGroups(visit)(self.blobs(uid))))
-        return tuple(each.name for each in columns), rows
+        return tuple(column.name for column in columns), rows
 
     def write_snapshot(self, directory: JobPath) -> list[str]:
         """Write all entries to files of snapshot rows, and return their names."""
@@ -110,12 +110,12 @@ class SmallState:
         return batches_of(BLOB_SCHEMA, sorted(_rows(self.location, uid), key=_order))
 
     def _find(self, uid: str, name: str) -> StateSurvey:
-        found = surveyed(rows_of(Survey(kinds_of)(self.blobs(uid))))
+        surveys = surveyed(rows_of(Survey(kinds_of)(self.blobs(uid))))
 
         def uids() -> Names:
             return {row[0] for row in _rows(self.location, None)}
 
-        return chosen_state(found, self.directory, uid, name, uids)
+        return chosen_state(surveys, self.directory, uid, name, uids)
 
 
 def _order(row: _Row) -> _Row:
@@ -136,7 +136,7 @@ def _file_rows(files: tuple[SnapshotFile, ...], uid: str | None) -> Iterator[_Ro
 
 
 def _pipeline_rows(states: PipelineStates, uid: str | None) -> Iterator[_Row]:
-    return chain.from_iterable(_rows(each, uid) for each in states.locations)
+    return chain.from_iterable(_rows(location, uid) for location in states.locations)
 
 
 _ROWS: dict[type, Callable[[Any, str | None], Iterator[_Row]]] = {
@@ -150,9 +150,9 @@ _ROWS: dict[type, Callable[[Any, str | None], Iterator[_Row]]] = {
 def _size(location: StateLocation) -> int | None:
     """Return the size of the blobs at a location, None if they cannot be read here."""
     if isinstance(location, EpochLogs):
-        return sum(each.size for view in location.logs.values() for each in view.extents)
+        return sum(extent.size for view in location.logs.values() for extent in view.extents)
     if isinstance(location, PipelineStates):
-        sizes = [_size(each) for each in location.locations]
+        sizes = [_size(part) for part in location.locations]
         return None if None in sizes else sum(filter(None, sizes))
     return sum(map(_file_size, location))
 

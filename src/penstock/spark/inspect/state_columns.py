@@ -61,7 +61,7 @@ _ENTRIES_PER_BATCH = 4096
 def kinds_of(values: list[Any]) -> set[str]:
     """Return the kinds of key that occur among values."""
     classes = set(map(type, values))
-    kinds = {_KIND_OF_CLASS.get(each, _OTHER) for each in classes}
+    kinds = {_KIND_OF_CLASS.get(cls, _OTHER) for cls in classes}
     if int in classes:
         integers = [value for value in values if type(value) is int]
         if not (min(integers) >= -_LONG and max(integers) < _LONG):
@@ -192,8 +192,8 @@ class Entries:
 
     def batches(self, size: int) -> Iterator[Entries]:
         """Yield the entries in batches of at most `size`."""
-        for at in range(0, len(self.keys), size):
-            some = slice(at, at + size)
+        for start in range(0, len(self.keys), size):
+            some = slice(start, start + size)
             yield Entries(
                 self.keys[some],
                 None if self.subkeys is None else self.subkeys[some],
@@ -231,14 +231,14 @@ def _elements(
     of_key: dict[Any, list[tuple[int, list[Any]]]] = {}
     for key, number, chunk in zip(keys, numbers, chunks, strict=True):
         of_key.setdefault(key, []).append((number, chunk))
-    found: tuple[list[Any], list[Any], list[Any]] = ([], [], [])
+    columns: tuple[list[Any], list[Any], list[Any]] = ([], [], [])
     for key, numbered in of_key.items():
         numbered.sort(key=itemgetter(0))
         elements = list(chain.from_iterable(chunk for _, chunk in numbered))
-        found[0].extend([key] * len(elements))
-        found[1].extend(range(len(elements)))
-        found[2].extend(elements)
-    return found
+        columns[0].extend([key] * len(elements))
+        columns[1].extend(range(len(elements)))
+        columns[2].extend(elements)
+    return columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +258,7 @@ class EntryBatches:
     def __call__(self, key_group: int, replayed: GroupReplay) -> Iterator[pa.RecordBatch]:
         """Yield the entries of a key group."""
         subject = f"state {self.state!r} of operator {self.uid!r}"
-        sections = [each for each in replayed.sections() if each.state == self.state]
+        sections = [section for section in replayed.sections() if section.state == self.state]
         for some in entries_of(sections, self.schema, subject).batches(_ENTRIES_PER_BATCH):
             yield self._batch(subject, key_group, some)
 

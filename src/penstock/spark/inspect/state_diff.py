@@ -115,11 +115,11 @@ def _texts(
     """Return the entries of a directory in rows of `TEXT_DDL`."""
     with reading(directory):
         location = locate_state(directory)
-        found = survey(session, location, uid)
+        surveys = survey(session, location, uid)
         blobs = blob_rows(session, location, uid)
     schemas = {
-        (of, state): newest_schema(each.schemas, f"state {state!r} of operator {of!r}")
-        for (of, state), each in found.items()
+        (of, state): newest_schema(state_survey.schemas, f"state {state!r} of operator {of!r}")
+        for (of, state), state_survey in surveys.items()
         if name in {None, state}
     }
     return grouped(blobs).mapInArrow(ReplayGroups(_EntryTexts(schemas)), TEXT_DDL)
@@ -129,8 +129,8 @@ def _joined(before: DataFrame, after: DataFrame) -> DataFrame:
     left, right = before.alias("a"), after.alias("b")
     same = [sf.col(f"a.{column}").eqNullSafe(sf.col(f"b.{column}")) for column in _ENTRY]
     condition = same[0]
-    for each in same[1:]:
-        condition &= each
+    for equality in same[1:]:
+        condition &= equality
     here = [
         # An added or removed entry has no row on one side; the columns of that side are ignored.
         sf.when(sf.col("b.same").isNull(), sf.col(f"a.{column}"))

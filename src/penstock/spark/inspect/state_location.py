@@ -127,20 +127,20 @@ def locate_state(directory: JobPath) -> StateLocation:
             "`penstock savepoint` made.",
         )
     pipelines = job[PIPELINES]
-    found = [
+    locations = [
         location
         for runs in _by_pipeline(_runs(directory, steps), pipelines)
         if (location := _newest(directory, steps, runs)) is not None
     ]
     restored = steps.read("restored")
-    if restored is not None and len(found) < len(restored["runs"]):
-        return _restored(directory, restored, has_begun=bool(found))
-    if not found:
+    if restored is not None and len(locations) < len(restored["runs"]):
+        return _restored(directory, restored, has_begun=bool(locations))
+    if not locations:
         raise StateError(
             f"{directory} has no state yet: no run is complete and no micro-batch is committed",
             hint="Try again when the job has committed something.",
         )
-    return found[0] if len(found) == 1 else PipelineStates(tuple(found))
+    return locations[0] if len(locations) == 1 else PipelineStates(tuple(locations))
 
 
 def _restored(directory: JobPath, record: dict[str, Any], *, has_begun: bool) -> StateLocation:
@@ -210,7 +210,7 @@ def _with_entries(directory: JobPath, views: dict[LogName, LogView]) -> dict[Log
     recent = {name: dict(view.recent) for name, view in views.items()}
     extents = sorted(
         ((extent, name) for name, view in views.items() for extent in view.extents),
-        key=lambda each: each[0].size,
+        key=lambda pair: pair[0].size,
     )
     left = _MOST_BYTES
     for extent, name in extents:

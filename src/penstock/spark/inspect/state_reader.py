@@ -65,13 +65,13 @@ class StateSurvey:
 
 def surveyed(rows: Iterable[Row]) -> dict[tuple[str, str], StateSurvey]:
     """Return (uid, name) to survey of all states."""
-    found: dict[tuple[str, str], StateSurvey] = {}
+    surveys: dict[tuple[str, str], StateSurvey] = {}
     for operator, state, text, part, kind in rows:
-        of_state = found.setdefault((operator, state), StateSurvey())
+        of_state = surveys.setdefault((operator, state), StateSurvey())
         of_state.schemas.add(text)
         if part != "schema":
             (of_state.keys if part == "key" else of_state.subkeys).add(kind)
-    return found
+    return surveys
 
 
 def chosen_state(
@@ -166,10 +166,10 @@ def read_state(path: str | Path, uid: str, name: str, *, as_text: bool = False) 
     directory = checkpoint_path(path, object_settings(session))
     with reading(directory):
         location = locate_state(directory)
-        found = find_state(session, directory, location, uid, name)
+        state_survey = find_state(session, directory, location, uid, name)
         blobs = blob_rows(session, location, uid)
-    schema = found.schema(uid, name)
-    columns = entry_columns(schema, *key_types(found), as_text=as_text)
+    schema = state_survey.schema(uid, name)
+    columns = entry_columns(schema, *key_types(state_survey), as_text=as_text)
     entries = _Visit(EntryBatches(uid, name, schema, columns))
     return grouped(blobs).mapInArrow(ReplayGroups(entries), spark_schema(columns))
 
