@@ -106,7 +106,7 @@ def run_with_files(planner: EpochPlanner, density: int = 3) -> list[PlannedEpoch
         at = EpochPositions.from_json(planned.after.to_json())
         planner.note_recorded(at)
         planner.note_read(
-            {source: density * bytes_of(planner, planned, source) for source in at.at}
+            {source: density * bytes_of(planner, planned, source) for source in at.of_splits}
         )
     return found
 

@@ -151,7 +151,7 @@ def test_a_source_with_a_rate_gives_what_it_saved_and_says_when_it_has_more() ->
         clock.now += wait
         planned = planner.next(at)
         after = at if planned is None else planned.after
-        taken.append(after.at[1][0] - at.at[1][0])
+        taken.append(after.of_splits[1][0] - at.of_splits[1][0])
         at = after
     assert taken == [0, 1, 2, 3]
     assert planner.seconds_to_next(at) == 0.25
@@ -162,10 +162,10 @@ def test_much_state_makes_the_first_epoch_small() -> None:
     at = EpochPositions.before(planner.readings)
     first = planner.next(at, is_first=True)
     assert first is not None
-    assert first.after.at[1] == (4,)
+    assert first.after.of_splits[1] == (4,)
     second = planner.next(first.after)
     assert second is not None
-    assert second.after.at[1] == (54,)
+    assert second.after.of_splits[1] == (54,)
     assert planner.records_left(second.after) == 46
 
 
@@ -201,13 +201,13 @@ def test_nothing_is_read_behind_the_head_and_a_head_that_falls_is_an_error() -> 
     at = EpochPositions.before(planner.readings)
     planned = planner.next(at)
     assert planned is not None
-    assert planned.after.at[1] == (3, 4)
+    assert planned.after.of_splits[1] == (3, 4)
     assert planner.next(planned.after) is None
     assert planner.seconds_to_next(planned.after) is None
     heads[0] = 5
     again = planner.next(planned.after)
     assert again is not None
-    assert again.after.at[1] == (5, 4)
+    assert again.after.of_splits[1] == (5, 4)
     heads[0] = 4
     with pytest.raises(SourceError, match="up to position 4, and the job has read up to 5"):
         planner.next(again.after)
@@ -262,7 +262,7 @@ def test_files_are_planned_beside_positions() -> None:
     )
     at = planner.begin()
     planner.open(at)
-    assert at.at == {1: (0,), 2: (0,)}
+    assert at.of_splits == {1: (0,), 2: (0,)}
     assert planner.may_block
     assert (planner.records_left(at), planner.files_left(at)) == (3, 5)
     taken: list[tuple[int, int] | None] = []

@@ -123,7 +123,7 @@ def test_a_driver_that_goes_on_reads_what_is_left() -> None:
     writer = Writer()
     writer.is_done = True
     planner = planner_beside(writer, 5)
-    at = replace(planner.begin(), at={0: (4,)})
+    at = replace(planner.begin(), of_splits={0: (4,)})
     planner.open(at)
     _, planned = step(planner, at)
     assert planned is not None
@@ -192,7 +192,7 @@ def test_micro_batches_of_a_stream_are_read_in_order_of_their_numbers_and_droppe
     at, planned = step(planner, at)
     assert planned is not None
     assert planned.files == {(0, 0): (0, 2)}
-    assert at.at[0] == (2,)
+    assert at.of_splits[0] == (2,)
     assert stream.calls == [("start", 0), ("forget", 2)]
     stream.write(2, files=2)
     reading.advance(2)
@@ -207,7 +207,7 @@ def test_a_stream_goes_on_behind_what_was_read_and_fails_behind_what_it_has_writ
     stream = Stream()
     stream.failure = ValueError("gone")
     planner = streamed(stream)
-    at = replace(planner.begin(), at={0: (7,)})
+    at = replace(planner.begin(), of_splits={0: (7,)})
     planner.open(at)
     assert stream.calls == [("start", 7)]
     stream.write(7)

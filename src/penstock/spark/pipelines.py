@@ -221,8 +221,8 @@ class Pipelines:
             job.of_pipeline(pipeline.index, self._stop) for pipeline in job.plan.pipelines
         ]
         self._runs = [
-            PipelineRuns(each, pipeline, savepoints, counts)
-            for pipeline, each in enumerate(self._jobs)
+            PipelineRuns(pipeline_job, pipeline, savepoints, counts)
+            for pipeline, pipeline_job in enumerate(self._jobs)
         ]
         self._failures: list[BaseException] = []
 

@@ -50,5 +50,5 @@ def job_not_started(failure: BaseException) -> JobEnded:
 def error_of(error: PenstockError) -> dict[str, str]:
     """Return an error as events have it; see `Restarting.error`."""
     origin = {} if error.origin is None else {"origin": str(error.origin)}
-    found = {"code": error.code, "problem": str(error.problem), "hint": str(error.hint), **origin}
-    return {name: text[:_MOST_ERROR_CHARS] for name, text in found.items()}
+    fields = {"code": error.code, "problem": str(error.problem), "hint": str(error.hint), **origin}
+    return {name: text[:_MOST_ERROR_CHARS] for name, text in fields.items()}

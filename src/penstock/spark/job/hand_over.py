@@ -54,11 +54,11 @@ def verified_files(snapshot: JobPath, recorded: dict[str, str]) -> list[JobPath]
         path = snapshot / name
         try:
             with path.open("rb") as file:
-                found = hashlib.file_digest(file, "sha256").hexdigest()
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
         except OSError as cause:
             problem = f"the state file {path} cannot be read: {cause.strerror}"
             raise StateError(problem, hint=RESTORE_CHECKPOINTS) from cause
-        if found != expected:
+        if digest != expected:
             raise StateError(f"the state file {path} is damaged", hint=RESTORE_CHECKPOINTS)
         files.append(path)
     return files

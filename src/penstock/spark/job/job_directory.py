@@ -146,30 +146,32 @@ class JobDirectory:
     ) -> JobDirectory:
         """Create or reopen the directory of a job and lock it."""
         if configured is None:
-            made = cls(Path(tempfile.mkdtemp(prefix="penstock-")), plan, is_temporary=True)
+            directory = cls(Path(tempfile.mkdtemp(prefix="penstock-")), plan, is_temporary=True)
         else:
             path = checkpoint_path(configured) if isinstance(configured, str) else configured
             check_can_be_stored(path, plan)
-            made = cls(path, plan, is_temporary=False)
+            directory = cls(path, plan, is_temporary=False)
         try:
-            if isinstance(made.path, Path):
-                made._owner_before = owner_of(made.path)
-            create_directory(made.path, PRIVATE_DIRECTORY)
-            is_temporary = made.is_temporary
-            made._lock = take_lock(made.path, is_temporary=is_temporary)
-            made._recorded = recording(made.path, made._lock.fence, is_temporary=is_temporary)
-            made._identify(job_name)
-            (made.path / "spool").mkdir(PRIVATE_DIRECTORY, exist_ok=True)
+            if isinstance(directory.path, Path):
+                directory._owner_before = owner_of(directory.path)
+            create_directory(directory.path, PRIVATE_DIRECTORY)
+            is_temporary = directory.is_temporary
+            directory._lock = take_lock(directory.path, is_temporary=is_temporary)
+            directory._recorded = recording(
+                directory.path, directory._lock.fence, is_temporary=is_temporary
+            )
+            directory._identify(job_name)
+            (directory.path / "spool").mkdir(PRIVATE_DIRECTORY, exist_ok=True)
         except OSError as cause:
-            made.refuse()
+            directory.refuse()
             raise JobDirectoryError(
-                f"the checkpoint directory {made.path} cannot be used: {cause}",
+                f"the checkpoint directory {directory.path} cannot be used: {cause}",
                 hint="Set execution.checkpointing.dir to a directory this user may write to.",
             ) from cause
         except BaseException:
-            made.refuse()
+            directory.refuse()
             raise
-        return made
+        return directory
 
     def step(self, name: str) -> dict[str, Any] | None:
         """Return the record of a step, None if the job has not reached it."""
@@ -249,7 +251,9 @@ class JobDirectory:
         """True if a source has begun its snapshot: the files are work, and other systems may keep its position."""
         captures = self.path / "snapshots"
         try:
-            return captures.is_dir() and any(any(each.iterdir()) for each in captures.iterdir())
+            return captures.is_dir() and any(
+                any(capture.iterdir()) for capture in captures.iterdir()
+            )
         except OSError:
             return True  # one that cannot be read is kept
 
@@ -283,9 +287,9 @@ class JobDirectory:
     def _forget_job(self) -> None:
         """Remove all of a new job, its identity last."""
         kept = {LOCK, OWNER, DRIVERS, STEPS}
-        for made in self.path.iterdir():
-            if made.name not in kept and made.is_dir():
-                remove_tree(made)
+        for path in self.path.iterdir():
+            if path.name not in kept and path.is_dir():
+                remove_tree(path)
         for step in sorted(self._steps.names(), key="job".__eq__):
             self._steps.forget(step)
 

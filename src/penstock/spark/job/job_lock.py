@@ -61,12 +61,12 @@ class JobLock:
                 1 if known is None else known["epoch"] + 1,
                 secrets.token_hex(8),
             )
-            made = cls(file, fence, is_temporary=is_temporary)
-            made._write(ProcessIdentity.own(), None)
+            lock = cls(file, fence, is_temporary=is_temporary)
+            lock._write(ProcessIdentity.own(), None)
         except BaseException:
             file.close()  # `owner.json` is unchanged: the next driver needs it
             raise
-        return made
+        return lock
 
     def note_jvm(self, pid: int) -> None:
         """Record the JVM of this driver; it may outlive the driver."""

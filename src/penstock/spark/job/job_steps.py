@@ -118,10 +118,10 @@ class StoredSteps(JobSteps):
         """Return the steps that count now: name to place below the directory of steps."""
         drivers = sorted(self._directory.store.names_in(self._directory.at), reverse=True)
         for driver in drivers:
-            found = sorted(path.name for path in (self._directory / driver).iterdir())
-            if _TAKEN in found:
+            names = sorted(path.name for path in (self._directory / driver).iterdir())
+            if _TAKEN in names:
                 known: dict[str, str] = self._decoded(f"{driver}/{_TAKEN}")["steps"]
-                own = [name for name in found if name != _TAKEN]
+                own = [name for name in names if name != _TAKEN]
                 return known | {_step_of(name): f"{driver}/{name}" for name in own}
         return {}
 
@@ -175,7 +175,7 @@ class DriverSteps(StoredSteps, RecordedSteps):
         if place is not None:
             assert place.startswith(self._driver), f"{place} is of an earlier driver"
             (self._directory / place).unlink()
-            self._known = {known: at for known, at in self._known.items() if known != name}
+            self._known = {known: path for known, path in self._known.items() if known != name}
 
     def _put(self, name: str, payload: dict[str, Any]) -> None:
         path = self._directory / self._driver / name

@@ -32,7 +32,7 @@ _BEGUN = "restored.json"
 def generations(path: Path) -> list[Path]:
     """Return a directory and its generations that have begun, the oldest first."""
     later = (generation(path, number) for number in sorted(_numbers(path)))
-    return [path, *(each for each in later if (each / _BEGUN).exists())]
+    return [path, *(later_path for later_path in later if (later_path / _BEGUN).exists())]
 
 
 def current_generation(path: Path) -> Path:
@@ -57,8 +57,8 @@ def generation(path: Path, number: int) -> Path:
 
 
 def _numbers(path: Path) -> list[int]:
-    found = (each.name.removeprefix(_NAME) for each in path.glob(f"{_NAME}*"))
-    return [int(number) for number in found if number.isdecimal()]
+    suffixes = (child.name.removeprefix(_NAME) for child in path.glob(f"{_NAME}*"))
+    return [int(number) for number in suffixes if number.isdecimal()]
 
 
 SAVEPOINTS = "the directory for savepoints"
@@ -94,17 +94,17 @@ def named_directory(
 ) -> JobPath:
     """Return the path of a checkpoint directory itself, which a command or a setting names."""
     text = _STORED.sub(r"\1://", os.fspath(configured))
-    found = object_path(text, "use as a checkpoint directory")
-    if found is None:
+    place = object_path(text, "use as a checkpoint directory")
+    if place is None:
         return mounted_path(configured, CHECKPOINT_DIR.key, JobDirectoryError)
-    check_installed(found.scheme, f"the checkpoint directory {found}")
-    return StoredPath(store_of(found, settings), found)
+    check_installed(place.scheme, f"the checkpoint directory {place}")
+    return StoredPath(store_of(place, settings), place)
 
 
 def savepoint_place(configured: str | os.PathLike[str]) -> Path | ObjectPath:
     """Return the path of a savepoint, or of the directory of savepoints."""
-    found = object_path(os.fspath(configured), "use as a savepoint")
-    if found is None:
+    place = object_path(os.fspath(configured), "use as a savepoint")
+    if place is None:
         return mounted_path(configured, SAVEPOINTS, SavepointError)
-    check_installed(found.scheme, f"the savepoint {found}")
-    return found
+    check_installed(place.scheme, f"the savepoint {place}")
+    return place

@@ -41,7 +41,7 @@ def _places(path: JobPath, newest: JobPath) -> list[JobPath]:
     """Return the directories in which a job has owned its sinks; those of a shadow, which writes beside them, are left out."""
     first = named_directory(path) if isinstance(path, Path) else path
     earlier = generations(first)[:-1] if isinstance(first, Path) else []
-    return [*(each for each in earlier if not (each / SHADOW).exists()), newest]
+    return [*(directory for directory in earlier if not (directory / SHADOW).exists()), newest]
 
 
 def kept_outside(directory: JobDirectory) -> list[KeptOutside]:
@@ -50,20 +50,20 @@ def kept_outside(directory: JobDirectory) -> list[KeptOutside]:
 
 
 def _kept_by_sources(directory: JobDirectory) -> list[KeptOutside]:
-    plan, found = directory.plan, list[KeptOutside]()
+    plan, kept = directory.plan, list[KeptOutside]()
     is_restored = directory.step(RESTORED) is not None
     for source, part in snapshot_parts(plan).items():
         if is_restored or _has_begun(directory, source):
             planned = plan.source(source)
             failed = f"source {planned.name!r} does not list its outside resources"
             with failing_as(SourceError, failed, planned.origin, hint=_HINT):
-                found += part.source.kept_outside()
-    return found
+                kept += part.source.kept_outside()
+    return kept
 
 
 def kept_by_sinks(directory: JobDirectory) -> list[KeptOutside]:
     """Return the existing resources of the sinks of a job in other systems."""
-    found = list[KeptOutside]()
+    kept = list[KeptOutside]()
     for sink in directory.plan.sinks:
         context = SinkContext(
             directory.job_id,
@@ -77,8 +77,8 @@ def kept_by_sinks(directory: JobDirectory) -> list[KeptOutside]:
         )
         failed = f"sink {sink.name!r} does not list its outside resources"
         with failing_as(SinkError, failed, sink.origin, hint=_HINT):
-            found += sink.sink.kept_outside(context)
-    return found
+            kept += sink.sink.kept_outside(context)
+    return kept
 
 
 def dropped(kept: KeptOutside) -> None:

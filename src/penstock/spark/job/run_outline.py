@@ -39,12 +39,12 @@ Began = Mapping[tuple[int, int], dict[str, Any] | None]
 
 def begun_with(known: Began, pinned: Iterable[Pinned]) -> dict[tuple[int, int], Any]:
     """Return the splits with which a job began, given those of its savepoint and what its runs have pinned, in order."""
-    found = dict(known)
-    for each in pinned:
-        for key, splits in each.splits.items():
-            names = {NAMES: list(each.names[key])} if key in each.names else {}
-            found.setdefault(key, {"splits": [list(split) for split in splits], **names})
-    return found
+    begun = dict(known)
+    for run_input in pinned:
+        for key, splits in run_input.splits.items():
+            names = {NAMES: list(run_input.names[key])} if key in run_input.names else {}
+            begun.setdefault(key, {"splits": [list(split) for split in splits], **names})
+    return begun
 
 
 SWITCHES = "switches"
@@ -103,17 +103,17 @@ class RunOutline:
                 "sinks": tuple(recorded["sinks"]),
                 "sources": tuple(
                     SourceOutline(
-                        **each
+                        **source
                         | {
-                            "kinds": tuple(each["kinds"]),
-                            "later": {int(p): k for p, k in each["later"].items()},
+                            "kinds": tuple(source["kinds"]),
+                            "later": {int(p): k for p, k in source["later"].items()},
                         }
                     )
-                    for each in recorded["sources"]
+                    for source in recorded["sources"]
                 ),
                 "channels": {
-                    int(channel): ChannelOutline.from_json(each)
-                    for channel, each in recorded["channels"].items()
+                    int(channel): ChannelOutline.from_json(outline)
+                    for channel, outline in recorded["channels"].items()
                 },
             }
         )
@@ -179,7 +179,7 @@ def outline_of(
             sources[source_id].kinds,
             part,
             row.kind.name,
-            {each: row_of(plan.source(source_id).parts[each]).kind.name for each in later},
+            {index: row_of(plan.source(source_id).parts[index]).kind.name for index in later},
         )
     return RunOutline(
         job_id=job_id,
@@ -210,9 +210,9 @@ def outline_in(
 ) -> RunOutline | None:
     """Return the outline of a run with the layout of its newest epoch; None if the run has not begun."""
     recorded = [step(f"run-{run}.{name}") for name in ("outline", OUTLINE_BEFORE)]
-    found = [RunOutline.from_json(each) for each in recorded if each is not None]
-    fitting = [outline for outline in found if outline.fingerprint == layout]
-    return next(iter((*fitting, *found)), None)
+    outlines = [RunOutline.from_json(record) for record in recorded if record is not None]
+    fitting = [outline for outline in outlines if outline.fingerprint == layout]
+    return next(iter((*fitting, *outlines)), None)
 
 
 def source_records(
@@ -252,31 +252,33 @@ class _EpochEnd:
                 _add(read, part, PinnedFiles(now, ""))
             position = position | _behind(source, part, self.pinned, self.run_directory.parent)
         switches = {
-            str(at): switch.to_json()
-            for (of, at), switch in self.pinned.switches.items()
+            str(index): switch.to_json()
+            for (of, index), switch in self.pinned.switches.items()
             if of == source.id
         }
         if switches:
             position = {**position, SWITCHES: switches}
-        files = {str(at): files.to_json() for at, files in sorted(read.items())}
+        files = {str(index): files.to_json() for index, files in sorted(read.items())}
         began = {
-            str(at): splits
-            for (of, at), splits in sorted(begun_with(self.began, [self.pinned]).items())
-            if of == source.id and splits is not None and (part is not None and at <= part)
+            str(index): splits
+            for (of, index), splits in sorted(begun_with(self.began, [self.pinned]).items())
+            if of == source.id and splits is not None and (part is not None and index <= part)
         }
         return SourceRecord(source.uid, source.name, source.kinds, part, position, files, began)
 
     def _read_before(self, source: SourceOutline, part: int | None) -> dict[int, PinnedFiles]:
         """Return the files of earlier runs and of parts that were passed, by part."""
-        read = {at: files for (of, at), files in self.earlier.items() if of == source.id}
+        read = {index: files for (of, index), files in self.earlier.items() if of == source.id}
         if part is not None and source.part is not None:
-            for passed in (each for each in (source.part, *source.later) if each < part):
+            for passed in (index for index in (source.part, *source.later) if index < part):
                 _add(read, passed, self.pinned.files.get((source.id, passed)))
         return read
 
     def _reading(self, source: SourceOutline, part: int) -> PartReading:
-        at, names = (self.positions.get(each, {}).get(str(source.id)) for each in ("at", NAMES))
-        return PartReading(source.id, part, self.pinned, self.run_directory, at, names)
+        positions, names = (
+            self.positions.get(name, {}).get(str(source.id)) for name in ("at", NAMES)
+        )
+        return PartReading(source.id, part, self.pinned, self.run_directory, positions, names)
 
 
 def _behind(source: SourceOutline, part: int, pinned: Pinned, directory: JobPath) -> dict[str, Any]:
@@ -285,21 +287,21 @@ def _behind(source: SourceOutline, part: int, pinned: Pinned, directory: JobPath
     The start of the job decided the beginnings of later parts: a job that decided them again would lose records
     that were added in between.
     """
-    found: dict[str, Any] = {}
+    behind: dict[str, Any] = {}
     later = {}
-    for each in source.later:
-        key = source.id, each
-        if each > part and key in pinned.splits:
+    for index in source.later:
+        key = source.id, index
+        if index > part and key in pinned.splits:
             splits = [list(split) for split in pinned.splits[key]]
             names = {NAMES: list(pinned.names[key])} if key in pinned.names else {}
-            later[str(each)] = {"splits": splits, **names}
+            later[str(index)] = {"splits": splits, **names}
     if later:
-        found[LATER] = later
+        behind[LATER] = later
     if source.kinds[part] == SnapshotPart.kind:
         recorded = read_verified(directory / f"{snapshot_step(source.id)}.json")
         files = str(directory / "snapshots" / str(source.id))
-        found[SNAPSHOT] = {"directory": files, **recorded}
-    return found
+        behind[SNAPSHOT] = {"directory": files, **recorded}
+    return behind
 
 
 def _add(read: dict[int, PinnedFiles], part: int, more: PinnedFiles | None) -> None:

@@ -78,7 +78,7 @@ class StateLayout:
         return cls(
             recorded["fingerprint"],
             recorded["max_parallelism"],
-            {int(channel): ChannelOutline.from_json(each) for channel, each in channels},
+            {int(channel): ChannelOutline.from_json(outline) for channel, outline in channels},
         )
 
     def moved(self, handed: HandOver, plan: PhysicalPlan, fingerprint: str) -> HandOver:
@@ -112,7 +112,7 @@ def matched_watermarks(
     that its watermark does not decrease.
     """
     uids = source_uids(plan)
-    known = {(each.sender, each.receiver): each.groups for each in records}
+    known = {(record.sender, record.receiver): record.groups for record in records}
     result: dict[int, dict[int, int]] = {}
     for channel, ends in channel_ends(plan).items():
         groups = known.get(ends)

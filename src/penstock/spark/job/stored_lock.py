@@ -122,10 +122,10 @@ class StoredLock:
             raise _refused(directory, None) from None
         failpoint("lock.taken")
         _check_refuses(own)
-        made = cls(Fence(own, epoch, token), drivers / _alive_name(epoch))
-        made._write(ProcessIdentity.own())
-        made._thread.start()
-        return made
+        lock = cls(Fence(own, epoch, token), drivers / _alive_name(epoch))
+        lock._write(ProcessIdentity.own())
+        lock._thread.start()
+        return lock
 
     def note_jvm(self, pid: int) -> None:
         """Record the JVM of this driver; it may outlive the driver."""

@@ -176,10 +176,10 @@ def record_outline(
     directory = job.directory
     before = outline
     if stored not in {None, directory.fingerprint}:
-        found = outline_in(directory.step, run, stored)
-        assert found is not None, "it is recorded before the first epoch"
-        before = found
-        directory.record(f"run-{run}.{OUTLINE_BEFORE}", found.to_json())
+        newest = outline_in(directory.step, run, stored)
+        assert newest is not None, "it is recorded before the first epoch"
+        before = newest
+        directory.record(f"run-{run}.{OUTLINE_BEFORE}", newest.to_json())
         failpoint("rescale.outline-kept")
     directory.record(f"run-{run}.outline", outline.to_json())
     return before
@@ -189,7 +189,7 @@ def record_done(job: JobContext, run: RunPlan, records: int) -> None:
     """Record that a run which hands over is complete, with what the next one takes over."""
     recorded = describe_hand_over(Report(), {}, job.layout)  # level 0 alone has no state
     if len(region_of(job.plan, run).levels) > 1:
-        found = job.directory.step(f"run-{run.index}.hand-over")
-        assert found is not None, "the epoch that hands over records it"
-        recorded = found
+        hand_over = job.directory.step(f"run-{run.index}.hand-over")
+        assert hand_over is not None, "the epoch that hands over records it"
+        recorded = hand_over
     job.directory.record(f"run-{run.index}.done", {**recorded, "records": records})

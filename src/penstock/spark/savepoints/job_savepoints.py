@@ -78,7 +78,7 @@ class JobSavepoints:
         self._job = job
         self._requests = SavepointRequests(job.directory.path)
         self._lock = threading.RLock()
-        self._pipelines = frozenset(each.index for each in job.plan.pipelines)
+        self._pipelines = frozenset(pipeline.index for pipeline in job.plan.pipelines)
         self._with_state = frozenset(p.index for p in job.plan.pipelines if not p.is_region)
         self._ready: set[int] = set()
         self._ended: dict[int, int] = {}
@@ -227,7 +227,7 @@ class JobSavepoints:
                 observed, run, self._session, opened.target, opened.request.id
             )
         self._job.directory.fence()
-        write_manifest(opened.target, merged([parts[each] for each in sorted(parts)]))
+        write_manifest(opened.target, merged([parts[index] for index in sorted(parts)]))
 
     def _session(self) -> SparkSession:
         return self._job.session

@@ -82,9 +82,11 @@ def _lazy_session() -> Iterator[MakeSession]:
 
         @cache
         def session() -> SparkSession:
-            made = get_session(Configuration.from_dict({"spark.sql.shuffle.partitions": "8"}))
-            stack.enter_context(job_settings(made, default_interpreter(made)))
-            return made
+            spark_session = get_session(
+                Configuration.from_dict({"spark.sql.shuffle.partitions": "8"})
+            )
+            stack.enter_context(job_settings(spark_session, default_interpreter(spark_session)))
+            return spark_session
 
         yield session
 

@@ -89,17 +89,17 @@ class SavepointRequests:
         """
         if not self._directory.is_dir():
             return []
-        found = []
+        requests = []
         for name in sorted(path.stem for path in self._directory.glob("[0-9]*.json")):
             if name.endswith(_ANSWERS) or self.answer(name) is not None:
                 continue
             try:
                 read = self._read(name)
                 if read is not None:  # otherwise it has been withdrawn
-                    found.append(_checked(name, read))
+                    requests.append(_checked(name, read))
             except (JobDirectoryError, SavepointError) as refused:
                 self.fail(SavepointRequest(name), refused)
-        return found
+        return requests
 
     def succeed(
         self,

@@ -155,18 +155,18 @@ def begun(job: ObservedJob, run: int, layout: str | None = None) -> tuple[RunOut
 
 def _read_before(job: ObservedJob, run: int) -> dict[tuple[int, int], PinnedFiles]:
     """Return the files that were read before a run."""
-    found: dict[tuple[int, int], PinnedFiles] = {}
+    read_files: dict[tuple[int, int], PinnedFiles] = {}
     recorded = job.record(RESTORED)
     if recorded is not None:
-        found |= Restored.from_json(recorded).read
+        read_files |= Restored.from_json(recorded).read
     for index in job.runs_before(run):
         pinned = job.record(f"run-{index}.pinned")
         if pinned is None:
             continue
         for key, files in Pinned.from_json(pinned).files.items():
-            before = found.get(key, PinnedFiles({}, ""))
-            found[key] = PinnedFiles(before.files | files.files, files.schema)
-    return found
+            before = read_files.get(key, PinnedFiles({}, ""))
+            read_files[key] = PinnedFiles(before.files | files.files, files.schema)
+    return read_files
 
 
 def _began_before(job: ObservedJob, run: int) -> Began:
@@ -174,7 +174,7 @@ def _began_before(job: ObservedJob, run: int) -> Began:
     restored = job.record(RESTORED)
     known = {} if restored is None else Restored.from_json(restored).began
     records = (job.record(f"run-{index}.pinned") for index in job.runs_before(run))
-    return begun_with(known, [Pinned.from_json(each) for each in records if each is not None])
+    return begun_with(known, [Pinned.from_json(record) for record in records if record is not None])
 
 
 def _report(heads: Iterable[Head], outline: RunOutline, pinned: Pinned) -> Report:

@@ -206,8 +206,8 @@ def archive_path(java: JavaRuntime, environ: Mapping[str, str]) -> Path:
     """Return where the archive for a Java runtime and the installed Spark is, or would be."""
     digest = hashlib.sha256(f"{java.path.resolve()} {java.version}\n".encode())
     for jar in sorted(Path(_find_spark_home(), "jars").glob("*.jar")):
-        found = jar.stat()
-        digest.update(f"{jar} {found.st_size} {found.st_mtime_ns}\n".encode())
+        status = jar.stat()
+        digest.update(f"{jar} {status.st_size} {status.st_mtime_ns}\n".encode())
     cache = environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     return Path(cache, "penstock", f"classes-{digest.hexdigest()[:16]}.jsa")
 

@@ -37,13 +37,13 @@ def find_java(environ: Mapping[str, str]) -> JavaRuntime:
     ran = subprocess.run(  # noqa: S603 - the path of a Java, no shell
         [java, "-version"], capture_output=True, text=True, check=False
     )
-    found = _VERSION.search(ran.stderr + ran.stdout)
-    if found is None or int(found[1]) < MIN_JAVA:
-        version = found[1] if found else "unknown"
+    match = _VERSION.search(ran.stderr + ran.stdout)
+    if match is None or int(match[1]) < MIN_JAVA:
+        version = match[1] if match else "unknown"
         raise EnvironmentSetupError(
             f"Java at {java} has version {version}; Spark needs {MIN_JAVA} or later", hint=_HINT
         )
-    return JavaRuntime(Path(java), found[0].removeprefix("version ").strip('"'))
+    return JavaRuntime(Path(java), match[0].removeprefix("version ").strip('"'))
 
 
 def java_option(option: str) -> str:

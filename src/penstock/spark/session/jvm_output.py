@@ -77,15 +77,17 @@ class _Lines:
         return self._traceback
 
     def _end_of_traceback(self) -> list[str]:
-        found, self._traceback = self._traceback, []
-        self._after_noise = bool(_CLOSED.match(found[-1]) and _is_of_spark(found))
-        return [] if self._after_noise else found
+        lines, self._traceback = self._traceback, []
+        self._after_noise = bool(_CLOSED.match(lines[-1]) and _is_of_spark(lines))
+        return [] if self._after_noise else lines
 
 
 def _is_of_spark(traceback: list[str]) -> bool:
     """Return whether a traceback is of Spark's reader, or of its worker outside of a function."""
     places = [line for line in traceback if line.startswith("  File ")]
-    return any(_READER in place for place in places) or any(_DAEMON in at for at in places[-1:])
+    return any(_READER in place for place in places) or any(
+        _DAEMON in place for place in places[-1:]
+    )
 
 
 def _copy(pipe: IO[bytes], target_name: str) -> None:

@@ -36,20 +36,20 @@ def object_settings(session: SparkSession) -> StoreSettings | None:
     azure = options.getValByRegex(f"^{AZURE_LOGINS}$")
     # The end of a loop over a map of Java is an exception, for whose kind PySpark calls the JVM fourteen times.
     logins = {} if azure.isEmpty() else {key: azure[key] for key in azure}
-    found = store_settings_of_hadoop(options.get, logins)
-    return None if found == StoreSettings() else found
+    settings = store_settings_of_hadoop(options.get, logins)
+    return None if settings == StoreSettings() else settings
 
 
 def early_object_settings(configuration: Configuration) -> StoreSettings:
     """Return the same before a job has its session: from its configuration, or else the active session."""
     texts = configuration.to_dict()
     hadoop = {key[len(_HADOOP) :]: text for key, text in texts.items() if key.startswith(_HADOOP)}
-    found = store_settings_of_hadoop(hadoop.get, hadoop)
+    settings = store_settings_of_hadoop(hadoop.get, hadoop)
     # A client of Spark Connect has no JVM; its job is refused when it creates a session.
     session = None if is_remote() else SparkSession.getActiveSession()
-    if found == StoreSettings() and session is not None:
-        found = object_settings(session) or found
-    return found
+    if settings == StoreSettings() and session is not None:
+        settings = object_settings(session) or settings
+    return settings
 
 
 _ARGUMENTS = "PYSPARK_SUBMIT_ARGS"
@@ -104,7 +104,9 @@ def _escaped(text: str) -> str:
 
 def _utf16(char: str) -> str:
     units = char.encode("utf-16-be")
-    return "".join(f"\\u{units[at] << 8 | units[at + 1]:04x}" for at in range(0, len(units), 2))
+    return "".join(
+        f"\\u{units[index] << 8 | units[index + 1]:04x}" for index in range(0, len(units), 2)
+    )
 
 
 _logger = logging.getLogger("penstock")

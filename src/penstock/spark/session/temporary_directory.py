@@ -38,17 +38,17 @@ class TemporaryDirectory:
 
     def _write(self, owners: list[ProcessIdentity]) -> None:
         path = self.path / _OWNER
-        made = path.with_suffix(".new")
-        made.write_text(json.dumps([owner.to_json() for owner in owners]), encoding="utf-8")
-        made.rename(path)
+        new_path = path.with_suffix(".new")
+        new_path.write_text(json.dumps([owner.to_json() for owner in owners]), encoding="utf-8")
+        new_path.rename(path)
 
 
 def _default() -> Path:
     """Return the system's directory, another one if Spark would take its path for several: it divides it at commas."""
-    found = tempfile.gettempdir()
-    if "," not in found:
-        return Path(found)
-    _logger.info("temporary files of Spark are in %s: %s has a comma", PLAIN_PATH, found)
+    directory = tempfile.gettempdir()
+    if "," not in directory:
+        return Path(directory)
+    _logger.info("temporary files of Spark are in %s: %s has a comma", PLAIN_PATH, directory)
     return PLAIN_PATH
 
 
@@ -57,16 +57,16 @@ def _shared(parent: Path) -> Path:
     path = parent / f"penstock-{os.getuid()}"
     with suppress(FileExistsError):  # it may also be no directory
         path.mkdir(mode=stat.S_IRWXU)
-    found = path.lstat()
-    is_own = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
-    return path if is_own and not found.st_mode & 0o077 else parent
+    status = path.lstat()
+    is_own = stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid()
+    return path if is_own and not status.st_mode & 0o077 else parent
 
 
 def _remove_left(shared: Path) -> None:
     for path in shared.glob(f"{_PREFIX}*/{_OWNER}"):
         try:
             recorded = json.loads(path.read_text(encoding="utf-8"))
-            owners = [ProcessIdentity(**each) for each in recorded]
+            owners = [ProcessIdentity(**owner) for owner in recorded]
         except (OSError, ValueError, TypeError):
             continue  # another process is making or removing it, or it is not our file
         if owners and all(owner.has_ended() for owner in owners):

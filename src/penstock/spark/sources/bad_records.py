@@ -48,10 +48,10 @@ def read_failure(context: ReadContext, cause: BaseException, doing: str) -> Pens
         if files is not None and read_by(context, source, part, files, uri):
             origin = context.plan.source(source).origin
             schema = row_schema(context, source, part, files)
-            found = _found(context.session, files, schema, uri)
-            problem = error.problem if found is None else f"{doing} failed: {found}"
-            made = type(error)(problem, hint=error.hint, origin=error.origin or origin)
-            return made.permanent(error.is_permanent)
+            reason = _found(context.session, files, schema, uri)
+            problem = error.problem if reason is None else f"{doing} failed: {reason}"
+            failure = type(error)(problem, hint=error.hint, origin=error.origin or origin)
+            return failure.permanent(error.is_permanent)
     return error
 
 
@@ -83,10 +83,10 @@ def bad_record(
     *values, record = rows[0]
     lines = numbered_lines(session.read, path)
     number = line_number(lines, record.splitlines()[0] if record.strip() else record)
-    at = uri if number is None else f"{uri}, line {number}"
+    place = uri if number is None else f"{uri}, line {number}"
     read_as = dict(zip((item.name for item in of_file), values, strict=True))
     problem = _FIELDS[source.format](read_as, StructType(of_file), record, options)
-    return f"{at}: {problem}"
+    return f"{place}: {problem}"
 
 
 def _json_field(
@@ -117,7 +117,7 @@ def _lost(
             and isinstance(written, dict)
         ):
             inside = dict(zip(value.__fields__, value, strict=True))
-            yield from ((f"{name}.{each}", *lost) for each, *lost in _lost(inside, kind, written))
+            yield from ((f"{name}.{field}", *lost) for field, *lost in _lost(inside, kind, written))
         elif value is None and written is not None:
             yield name, written, kind
 

@@ -135,8 +135,8 @@ def other_zone(session: SparkSession, uri: str, zone: str, names: frozenset[str]
     orc, reader = jvm.org.apache.orc, None
     try:
         reader = orc.OrcFile.createReader(path, orc.OrcFile.readerOptions(conf))
-        found = reader.getSchema()
-        columns = dict(zip(found.getFieldNames(), map(str, found.getChildren()), strict=True))
+        schema = reader.getSchema()
+        columns = dict(zip(schema.getFieldNames(), map(str, schema.getChildren()), strict=True))
     except Py4JJavaError:
         return None  # it is damaged: the reader raises the error
     finally:
@@ -275,12 +275,12 @@ def _columns(columns: FileColumns, uri: str) -> Refused:
 
 def _types_of_orc(columns: FileColumns, uri: str) -> Refused:
     try:
-        found = columns.session.read.format("orc").load(load_path(uri)).schema
+        schema = columns.session.read.format("orc").load(load_path(uri)).schema
     except (PySparkException, Py4JJavaError):
         return None  # it is damaged: the reader raises the error
     declared = declared_schema(columns.source)
     assert declared is not None, "the check is of declared types"
-    wrong = misfit(found, declared)
+    wrong = misfit(schema, declared)
     return None if wrong is None else (f"{uri}: {wrong}", "Declare the type that the file has.")
 
 
@@ -361,11 +361,11 @@ def _quotes(columns: FileColumns, uri: str) -> Refused:
 
 
 def _lines(columns: FileColumns, *uris: str) -> Refused:
-    found = open_quote(columns.session, columns.source, columns.schema, uris)
-    if found is None:
+    problem = open_quote(columns.session, columns.source, columns.schema, uris)
+    if problem is None:
         return None
     return (
-        found,
+        problem,
         "Close the quote, or double quotes that are text; or set options={'mode': 'PERMISSIVE'}.",
     )
 
@@ -379,11 +379,11 @@ def note_missing_columns(columns: FileColumns, uris: Iterable[str], action: str)
     declared = columns.source.type_info
     if action == "ignore" or declared is None:
         return
-    missing, found = _missing(columns, uris, declared.field_names)
-    if not missing or not found:
+    missing, names = _missing(columns, uris, declared.field_names)
+    if not missing or not names:
         return
     name = missing[0]
-    others = tuple(each for each in found if each not in declared.field_names)
+    others = tuple(other for other in names if other not in declared.field_names)
     problem = (
         f"no file of {columns.source.describe()} that was looked at has the column {name!r}, so it is None in every "
         f"record{did_you_mean(name, others)}"
@@ -399,7 +399,7 @@ def _missing(
     columns: FileColumns, uris: Iterable[str], declared: Collection[str]
 ) -> tuple[list[str], dict[str, None]]:
     """Return the declared names that no file has, and all names that were found."""
-    missing, found = list(declared), dict[str, None]()
+    missing, all_names = list(declared), dict[str, None]()
     for uri in islice(uris, _LOOKED_AT):
         try:
             names = columns.names_of(uri)
@@ -407,10 +407,10 @@ def _missing(
             continue  # it is damaged: the reader raises the error
         if names is None:
             continue
-        found |= dict.fromkeys(names)
+        all_names |= dict.fromkeys(names)
         parts = (name.partition("=") for name in plain(uri).split("/"))
-        known = {columns.compared(each) for each in [*names, *(n for n, mark, _ in parts if mark)]}
+        known = {columns.compared(n) for n in [*names, *(n for n, mark, _ in parts if mark)]}
         missing = [name for name in missing if columns.compared(name) not in known]
         if not missing:
             break
-    return missing, found
+    return missing, all_names

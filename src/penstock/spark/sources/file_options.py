@@ -29,8 +29,8 @@ def reader_options(source: FileSource) -> dict[str, str]:
     """Return the options of Spark's reader for the files of a source, in batch and live runs."""
     own = dict(source.options)
     lower_case = {name.lower(): value for name, value in own.items()}
-    found = {**_LOUD, **_DEFAULTS.get(source.format, {})}
+    options = {**_LOUD, **_DEFAULTS.get(source.format, {})}
     quote = lower_case.get("quote", '"')
     if source.format == "csv" and quote:
-        found["escape"] = quote
-    return {name: v for name, v in found.items() if name.lower() not in lower_case} | own
+        options["escape"] = quote
+    return {name: v for name, v in options.items() if name.lower() not in lower_case} | own

@@ -90,16 +90,16 @@ def facts_of(session: SparkSession, uri: str) -> tuple[int, int]:
     """
     local = local_file(uri)
     if local is not None:
-        found = local.stat()
-        return found.st_size, found.st_mtime_ns // 1_000_000
+        facts = local.stat()
+        return facts.st_size, facts.st_mtime_ns // 1_000_000
     conf, path = hadoop_path(session, uri)
     try:
         status = path.getFileSystem(conf).getFileStatus(path)
     except Py4JJavaError as cause:
         name = cause.java_exception.getClass().getSimpleName()
         message = str(cause.java_exception.getMessage())
-        made = FileNotFoundError if name == "FileNotFoundException" else OSError
-        raise made(message) from cause
+        error_class = FileNotFoundError if name == "FileNotFoundException" else OSError
+        raise error_class(message) from cause
     return int(status.getLen()), int(status.getModificationTime())
 
 

@@ -77,21 +77,23 @@ def widened(format_name: str, schema: StructType) -> StructType:
 def narrowed(frame: DataFrame, schema: StructType) -> DataFrame:
     """Return rows that were read with `widened`, with the types of a schema."""
     declared = {field.name: field.dataType for field in schema.fields}
-    if all(declared.get(each.name, each.dataType) == each.dataType for each in frame.schema.fields):
+    if all(
+        declared.get(field.name, field.dataType) == field.dataType for field in frame.schema.fields
+    ):
         return frame
     file = frame.metadataColumn("_metadata").getField("file_path")
     columns = []
-    for each in frame.schema.fields:
-        column, kind = sf.col(_quoted(each.name)), declared.get(each.name, each.dataType)
-        if kind != each.dataType:
+    for field in frame.schema.fields:
+        column, kind = sf.col(_quoted(field.name)), declared.get(field.name, field.dataType)
+        if kind != field.dataType:
             message = sf.concat(
-                file, sf.lit(f": field {each.name!r} is out of the range of {kind.simpleString()}: "),
+                file, sf.lit(f": field {field.name!r} is out of the range of {kind.simpleString()}: "),
                 column.cast("string"),
             )  # fmt: skip
             column = sf.when(_fits(column, kind), column.cast(kind)).otherwise(
                 sf.raise_error(message).cast(kind)
             )
-        columns.append(column.alias(each.name))
+        columns.append(column.alias(field.name))
     return frame.select(*columns)
 
 
@@ -117,10 +119,10 @@ def _fits(column: Column, kind: DataType) -> Column:
         inside = [_fits(column.getField(f.name), f.dataType) for f in kind.fields]
         fits = reduce(and_, inside, sf.lit(True))  # noqa: FBT003 - a value
     elif isinstance(kind, ArrayType):
-        fits = sf.forall(column, lambda each: _fits(each, kind.elementType))
+        fits = sf.forall(column, lambda element: _fits(element, kind.elementType))
     elif isinstance(kind, MapType):
-        keys = sf.forall(sf.map_keys(column), lambda each: _fits(each, kind.keyType))
-        fits = keys & sf.forall(sf.map_values(column), lambda each: _fits(each, kind.valueType))
+        keys = sf.forall(sf.map_keys(column), lambda key: _fits(key, kind.keyType))
+        fits = keys & sf.forall(sf.map_values(column), lambda value: _fits(value, kind.valueType))
     else:
         return sf.lit(True)  # noqa: FBT003 - a value
     return column.isNull() | fits
@@ -160,10 +162,10 @@ def rows_of_pinned(session: SparkSession, described: FileSource, pinned: PinnedF
     if is_read_by_lines(described):
         return lines_of_files(session, described, sorted(pinned.files))
     wide = widened(described.format, schema)
-    made = session.read.format(described.format).options(**options).schema(wide)
+    frame_reader = session.read.format(described.format).options(**options).schema(wide)
 
     def load(uris: Sequence[str]) -> DataFrame:
-        return narrowed(made.load([load_path(uri) for uri in uris]), schema)
+        return narrowed(frame_reader.load([load_path(uri) for uri in uris]), schema)
 
     return rows_by_partitions(load, described, schema, sorted(pinned.files))
 

@@ -77,18 +77,18 @@ class WrittenReading(PinnedReading):
             self._is_written = True
         return not self._is_written
 
-    def open(self, at: int) -> None:
+    def open(self, position: int) -> None:
         """Begin to write."""
-        super().open(at)
+        super().open(position)
         self._writer.start()
 
-    def advance(self, at: int, most_records: int | None = None) -> int:
+    def advance(self, position: int, most_records: int | None = None) -> int:
         """Return the position behind the files of the next epoch: of none, as long as they are written."""
-        return at if self.awaits_files else super().advance(at, most_records)
+        return position if self.awaits_files else super().advance(position, most_records)
 
-    def is_at_end(self, at: int) -> bool:
+    def is_at_end(self, position: int) -> bool:
         """Return whether all files are read."""
-        return self._is_written and super().is_at_end(at)
+        return self._is_written and super().is_at_end(position)
 
     def close(self) -> None:
         """Cancel what is under way."""
@@ -98,7 +98,7 @@ class WrittenReading(PinnedReading):
 class Stream(Protocol):
     """Writes micro-batches of a stream; see `stream_writer`."""
 
-    def start(self, at: int) -> None:
+    def start(self, position: int) -> None:
         """Begin behind the micro-batches before a position."""
 
     def check(self) -> None:
@@ -132,38 +132,38 @@ class StreamedReading(FileReading):
         self._waiting: list[Mapping[str, tuple[int, int]]] = []
         self._begin = 0
 
-    def open(self, at: int) -> None:
+    def open(self, position: int) -> None:
         """Start the stream."""
-        self._begin, self._waiting = at, []
-        self._stream.start(at)
+        self._begin, self._waiting = position, []
+        self._stream.start(position)
 
     def close(self) -> None:
         """Stop the stream."""
         self._stream.stop()
 
-    def advance(self, at: int, most_records: int | None = None) -> int:
+    def advance(self, position: int, most_records: int | None = None) -> int:
         """Return the position behind the micro-batches of the next epoch."""
         while (files := self._listed(self._begin + len(self._waiting))) is not None:
             self._waiting.append(files)
-        waiting = self._waiting[at - self._begin :]
+        waiting = self._waiting[position - self._begin :]
         if not waiting:
             self._stream.check()
         sizes = [sum(size for size, _ in files.values()) for files in waiting]
-        return at + self._taken(sizes, most_records)
+        return position + self._taken(sizes, most_records)
 
     def files(self, first: int, last: int) -> list[PinnedFile]:
         """Return the files of the micro-batches `[first, last)`."""
         batches = self._waiting[first - self._begin : last - self._begin]
         return [PinnedFile(uri, *facts) for files in batches for uri, facts in files.items()]
 
-    def is_at_end(self, at: int) -> bool:
+    def is_at_end(self, position: int) -> bool:
         """Return False."""
-        del at
+        del position
         return False
 
-    def files_left(self, at: int) -> int:
+    def files_left(self, position: int) -> int:
         """Return the number of micro-batches that wait."""
-        return self._begin + len(self._waiting) - at
+        return self._begin + len(self._waiting) - position
 
     def forget_before(self, position: int) -> None:
         """Drop the micro-batches before a position."""
@@ -202,8 +202,8 @@ def _schema(session: SparkSession, target: Path) -> StructType:
 
 def _files(target: Path) -> dict[str, tuple[int, int]]:
     """Return the files of a written DataFrame, in the order of its rows."""
-    found = sorted(list_local([str(target)]), key=lambda each: _order_of(each[1]))
-    return {uri_of(name): (size, time_ms) for time_ms, name, size in found}
+    files = sorted(list_local([str(target)]), key=lambda file: _order_of(file[1]))
+    return {uri_of(name): (size, time_ms) for time_ms, name, size in files}
 
 
 def _order_of(name: str) -> tuple[str | int, ...]:

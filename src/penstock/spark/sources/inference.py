@@ -46,23 +46,26 @@ def strict_schema(
     if source.format != "csv" or source.type_info is not None:
         return inferred
     looked_at = [
-        (at, _FITS[type(field.dataType)])
-        for at, field in enumerate(inferred.fields)
+        (index, _FITS[type(field.dataType)])
+        for index, field in enumerate(inferred.fields)
         if type(field.dataType) in _FITS
     ]
     if not looked_at:
         return inferred
     texts = _texts(session, source, path, inferred)
     answers = texts.agg(
-        *[sf.bool_and(fits(sf.col(column_name(at)))).alias(f"a{at}") for at, fits in looked_at]
+        *[
+            sf.bool_and(fits(sf.col(column_name(index)))).alias(f"a{index}")
+            for index, fits in looked_at
+        ]
     ).first()
     assert answers is not None, "an aggregate has a row"
-    kept = {at for at, _ in looked_at if answers[f"a{at}"] is not False}
-    is_text = {at for at, _ in looked_at} - kept
+    kept = {index for index, _ in looked_at if answers[f"a{index}"] is not False}
+    is_text = {index for index, _ in looked_at} - kept
     return StructType(
         [
-            StructField(field.name, StringType()) if at in is_text else field
-            for at, field in enumerate(inferred.fields)
+            StructField(field.name, StringType()) if index in is_text else field
+            for index, field in enumerate(inferred.fields)
         ]
     )
 

@@ -70,8 +70,8 @@ def lines_of_files(session: SparkSession, source: FileSource, uris: Sequence[str
     sizes = sizes_of_local(session, source, uris)
     if sizes is not None:
         return pieces_of(session, sizes)
-    made = session.read.format("text").options(**line_options(source))
-    return lines_of(made.load([load_path(uri) for uri in uris]))
+    frame_reader = session.read.format("text").options(**line_options(source))
+    return lines_of(frame_reader.load([load_path(uri) for uri in uris]))
 
 
 def lines_of(frame: DataFrame) -> DataFrame:
@@ -109,7 +109,7 @@ def columns_of(
     fields = RowTypeInfo([known[name] for name in names], names)
     named = from_arrow_schema(arrow_schema(fields), prefer_timestamp_ntz=True)
     schema = StructType(
-        [StructField(column_name(at), each.dataType) for at, each in enumerate(named)]
+        [StructField(column_name(position), field.dataType) for position, field in enumerate(named)]
     )
     return frame.mapInArrow(LineColumns(lines, fields), schema).toDF(*names)
 
@@ -164,12 +164,12 @@ def pieces_of(session: SparkSession, sizes: Mapping[str, int]) -> DataFrame:
         tasks.add(json.dumps(task))
     rows = java_context.parallelize(tasks, max(len(tasks), 1)).rdd()
     encoder = jvm.org.apache.spark.sql.Encoders.STRING()
-    made = DataFrame(java_session.createDataset(rows, encoder).toDF(), session)
+    frame = DataFrame(java_session.createDataset(rows, encoder).toDF(), session)
     if sum(sizes.values()) <= conf.autoBroadcastJoinThreshold():
-        made = made.hint("broadcast")  # Spark has no size of these rows, and takes the greatest
-    found = made.select(sf.inline(sf.from_json("value", _FILES_DDL)))
+        frame = frame.hint("broadcast")  # Spark has no size of these rows, and takes the greatest
+    pieces = frame.select(sf.inline(sf.from_json("value", _FILES_DDL)))
     line = sf.lit(None).cast("binary").alias("line")
-    return found.select(line, "file", "start", "end")
+    return pieces.select(line, "file", "start", "end")
 
 
 def _limits(java_session: Any, conf: Any) -> tuple[int, int, int]:
@@ -188,12 +188,12 @@ def _tasks(limits: tuple[int, int, int], sizes: Mapping[str, int]) -> list[list[
         for uri, size in sizes.items()
         for start in range(0, size, longest)
     ]
-    found: list[list[dict[str, Any]]] = []
+    piece_lists: list[list[dict[str, Any]]] = []
     room = 0
     for file, start, end in sorted(pieces, key=lambda piece: piece[1] - piece[2]):
-        if not found or room < end - start:
-            found.append([])
+        if not piece_lists or room < end - start:
+            piece_lists.append([])
             room = longest
         room -= end - start + cost
-        found[-1].append({"file": file, "start": start, "end": end})
-    return found
+        piece_lists[-1].append({"file": file, "start": start, "end": end})
+    return piece_lists

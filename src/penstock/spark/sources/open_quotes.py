@@ -39,11 +39,11 @@ def numbered_lines(reader: DataFrameReader, path: str) -> DataFrame:
 
 def line_number(lines: DataFrame, text: str) -> int | None:
     """Return the number of the first line that is `text`, from 1."""
-    found = lines.where(sf.col("line") == text).orderBy("place").limit(1).collect()
-    if not found:
+    rows = lines.where(sf.col("line") == text).orderBy("place").limit(1).collect()
+    if not rows:
         return None
     # The id consists of the number of the task and that of the line within it.
-    task, place = found[0]["task"], found[0]["place"]
+    task, place = rows[0]["task"], rows[0]["place"]
     before = lines.where(sf.col("task") < task).count() if task else 0
     return int(before) + (int(place) & ((1 << 33) - 1)) + 1
 
@@ -77,20 +77,20 @@ def open_quote(
     lines = by_position(
         reader.text(list(map(load_path, uris))).select("value", "_metadata.file_path")
     )
-    found = (
+    rows = (
         lines.where(value.contains(lower_case["quote"]) & value.rlike(pattern)).limit(1).collect()
     )
-    if not found:
+    if not rows:
         return None
-    text, path = found[0]
+    text, path = rows[0]
     uri = next((uri for uri in uris if plain(uri) == plain(path)), path)
     number = line_number(numbered_lines(reader, load_path(uri)), text)
     cells = next(csv.reader([text], delimiter=lower_case["sep"], quotechar=lower_case["quote"]))
     of_file = [item.name for item in schema.fields if f"/{item.name}=" not in uri]
     name = repr(of_file[len(cells) - 1]) if len(cells) <= len(of_file) else str(len(cells))
-    at = uri if number is None else f"{uri}, line {number}"
+    place = uri if number is None else f"{uri}, line {number}"
     return (
-        f"{at}: field {name} has the value {shortened(repr(lower_case['quote'] + cells[-1]))}, whose quote is "
+        f"{place}: field {name} has the value {shortened(repr(lower_case['quote'] + cells[-1]))}, whose quote is "
         "left open"
     )
 

@@ -59,13 +59,13 @@ def pin_files(session: SparkSession, source: FileSource, origin: CallSite | None
         check_before_inference(session, source, origin)
         path = stream_path(source.path)
         if is_read_by_lines(source):  # Spark has no column for some types of lines
-            made = session.read.format("text").options(**line_options(source))
+            frame_reader = session.read.format("text").options(**line_options(source))
         else:
-            made = reader(session, source)
-        frame = made.load(path)
+            frame_reader = reader(session, source)
+        frame = frame_reader.load(path)
         uris = sorted(frame.inputFiles())
-        found = declared_schema(source) or strict_schema(session, source, path, frame.schema)
-        schema = found.json()
+        file_schema = declared_schema(source) or strict_schema(session, source, path, frame.schema)
+        schema = file_schema.json()
     except SourceError:
         raise
     except Exception as cause:
@@ -95,9 +95,9 @@ def check_unchanged(session: SparkSession, source: FileSource, pinned: PinnedFil
 
 def reader(session: SparkSession, source: FileSource):  # type: ignore[no-untyped-def]  # noqa: ANN201 - DataFrameReader
     """Return Spark's batch reader for a source, with its options and declared schema."""
-    made = session.read.format(source.format).options(**reader_options(source))
+    frame_reader = session.read.format(source.format).options(**reader_options(source))
     declared = declared_schema(source)
-    return made if declared is None else made.schema(declared)
+    return frame_reader if declared is None else frame_reader.schema(declared)
 
 
 def declared_schema(source: FileSource) -> StructType | None:

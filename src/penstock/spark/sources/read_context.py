@@ -115,7 +115,9 @@ class ReadContext:
         if source in self.program.source_types:
             return None
         specs = [spec.fold for spec in self.program.outputs if spec.fold is not None]
-        return next((how for spec in specs for at, how in spec.columns if at == source), None)
+        return next(
+            (how for spec in specs for folded, how in spec.columns if folded == source), None
+        )
 
     def parts(self) -> list[tuple[int, int, Source]]:
         """Return (source id, part index, part) in order of reading."""

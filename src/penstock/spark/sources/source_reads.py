@@ -85,10 +85,10 @@ def without_limit(frame: DataFrame) -> DataFrame:
     jvm: Any = frame.sparkSession._jvm  # noqa: SLF001
     session = planned.sparkSession().cloneSession()
     session.conf().set(BATCH_BYTES, _NO_LIMIT)
-    made = jvm.org.apache.spark.sql.classic.Dataset.ofRows(
+    dataset = jvm.org.apache.spark.sql.classic.Dataset.ofRows(
         session, planned.queryExecution().analyzed()
     )
-    return DataFrame(made, frame.sparkSession)
+    return DataFrame(dataset, frame.sparkSession)
 
 
 POSITIONS_DDL = "event STRING, source INT, split INT, first LONG, last LONG, finished BOOLEAN"
@@ -122,11 +122,11 @@ def batch_frames(
     The union is in order of parts, so their tasks are numbered in that order.
     """
     read = list(_batch_rows(context, times))
-    made = reduce(DataFrame.union, [_called(context, sinks, rows, task) for rows, task in read])
+    frames = reduce(DataFrame.union, [_called(context, sinks, rows, task) for rows, task in read])
     # Without sinks it makes frames, which are large rows for the next level.
     if sinks is not None and all(has_small_batches(rows) for rows, _ in read):
-        return without_limit(made)
-    return made
+        return without_limit(frames)
+    return frames
 
 
 def _batch_rows(
@@ -139,8 +139,8 @@ def _batch_rows(
         described = context.plan.source(source).parts[part]
         if context.plan.source(source).is_query:
             rows_of = _computed(context, source, _query_rows(context, source))
-            made = in_tasks(context, source, rows_of)
-            yield _columns(made, columns, source, described, times)
+            query_rows = in_tasks(context, source, rows_of)
+            yield _columns(query_rows, columns, source, described, times)
             continue
         rows = row_of(described).batch
         if rows is None:
@@ -169,15 +169,15 @@ def fewer_rows(context: ReadContext) -> list[int | None]:
     None is a part whose rows are all counted where they become records.
     """
     left = {
-        each.source
-        for each in context.plan.projections
-        if each.run == context.run.index
+        projection.source
+        for projection in context.plan.projections
+        if projection.run == context.run.index
         and (
-            each.merged_for is not None
-            or context.plan.graph.node(each.operator).function.has_conditions
+            projection.merged_for is not None
+            or context.plan.graph.node(projection.operator).function.has_conditions
         )
     }
-    left |= {each.source for each in context.plan.first_rows if each.run == context.run.index}
+    left |= {rows.source for rows in context.plan.first_rows if rows.run == context.run.index}
     sources = (group.parts[0][0] for group in _branches(context))
     return [
         source if source in left or context.plan.source(source).is_query else None
@@ -189,15 +189,15 @@ def _query_rows(context: ReadContext, source: int) -> DataFrame:
     """Return the rows of a query that is a source."""
     node = context.plan.graph.node(source)
     query = node.source
-    assert isinstance(query, QuerySource), "the plan has made it one"
+    assert isinstance(query, QuerySource), "the plan has query_rows it one"
     frames = []
     for part, described in enumerate(context.plan.source(source).parts):
         rows = row_of(described).batch
         assert rows is not None, "the plan has seen that it is columns"
         frame = rows(context, source, part, described)
         frames.append(columns_of(frame, described, node.origin, context.lines_read))
-    made = rows_of_query(query.query, frames, node.origin)
-    return made.toDF(*query.row_type.get_field_names())
+    query_rows = rows_of_query(query.query, frames, node.origin)
+    return query_rows.toDF(*query.row_type.get_field_names())
 
 
 def _called(
@@ -218,8 +218,8 @@ def _projected(
     """Return the rows of a source behind what Spark SQL evaluates, if there is anything, and the decoder of lines that are left."""
     origin = context.plan.source(source).origin
     if any(_placed(context, source)):
-        made = columns_of(frame, described, origin, context.lines_read)
-        return _computed(context, source, made), None
+        rows = columns_of(frame, described, origin, context.lines_read)
+        return _computed(context, source, rows), None
     total = context.field_total(source)
     if total is not None and has_errors(frame.sparkSession):  # else NULL would replace them
         parts = projected(
@@ -265,11 +265,11 @@ def _evaluated(context: ReadContext, planned: PlannedProjection, frame: DataFram
         parts = projected(frame, chain, node.origin)
         ordered = context.behind is None
         return merged(parts, aggregate, tasks, session_gap_ms=gap, is_ordered=ordered)
-    made = context.program.computed_sources[planned.source].type_info
+    type_info = context.program.computed_sources[planned.source].type_info
     if windows is None:
-        few = finished(frame, chain, aggregate, made, node.origin)
+        few = finished(frame, chain, aggregate, type_info, node.origin)
     else:
-        few = finished_windows(frame, chain, aggregate, windows.width, made, node.origin)
+        few = finished_windows(frame, chain, aggregate, windows.width, type_info, node.origin)
     return few.coalesce(tasks)
 
 
@@ -316,11 +316,11 @@ def _batch_splits(
 ) -> tuple[DataFrame, PositionsTask]:
     """Return the ranges of split sources that share tasks, and what reads them."""
     spark = context.session.sparkContext
-    whole = [each for key in group.parts for each in _ranges(context, *key)]
+    whole = [split_range for key in group.parts for split_range in _ranges(context, *key)]
     count = group.tasks or context.most_tasks or _RANGES_PER_CORE * spark.defaultParallelism
     ranges: list[SplitRange] = context.patiently(partial(cut_ranges, whole, count))
-    rows = [each.row() for each in ranges]
-    limits = (each for each in (group.tasks, context.most_tasks) if each is not None)
+    rows = [split_range.row() for split_range in ranges]
+    limits = (limit for limit in (group.tasks, context.most_tasks) if limit is not None)
     tasks = max(min(len(rows), *limits, len(rows)), 1)
     frame = context.session.createDataFrame(spark.parallelize(rows, tasks), RANGES_DDL)
     described = {source: context.plan.source(source).parts[part] for source, part in group.parts}
@@ -340,23 +340,23 @@ def _ranges(context: ReadContext, source: int, part: int) -> list[SplitRange]:
             hint="Return False from is_bounded if the source is unbounded, or end its splits.",
             origin=context.plan.source(source).origin,
         )
-    (reading,) = (each for each in context.run.readings if each.source == source)
+    (reading,) = (reading for reading in context.run.readings if reading.source == source)
     finished = [not reading.is_open(part, split) for split in range(len(finite))]
     if names is None:
         return [
-            SplitRange(source, split, *each, finished[split]) for split, each in enumerate(finite)
+            SplitRange(source, split, *ends, finished[split]) for split, ends in enumerate(finite)
         ]
     log = cast("LogSource", described)
     return [
         SplitRange(
             source,
             split,
-            *each,
+            *ends,
             finished[split],
             name=name,
             cost=partial(log.exact_cost, name) if log.is_divisible else None,
         )
-        for split, (name, each) in enumerate(zip(names, finite, strict=True))
+        for split, (name, ends) in enumerate(zip(names, finite, strict=True))
     ]
 
 

@@ -80,7 +80,7 @@ class PartReading:
 
     Attributes:
         run_directory: Directory of the run in the checkpoint directory.
-        at: Next position of every split; None before the first epoch.
+        positions: Next position of every split; None before the first epoch.
         names: Id of every split, if the source names them.
     """
 
@@ -88,12 +88,12 @@ class PartReading:
     part: int
     pinned: Pinned
     run_directory: JobPath
-    at: Sequence[int] | None = None
+    positions: Sequence[int] | None = None
     names: Sequence[str] | None = None
 
     def position(self) -> int:
         """Return the next position of a part whose rows are in files, which are one split."""
-        return 0 if self.at is None else self.at[0]
+        return 0 if self.positions is None else self.positions[0]
 
 
 def file_log_directory(run_directory: JobPath, source: int) -> JobPath:

@@ -17,12 +17,12 @@ class Readable:
     """Readable records of a source now.
 
     Attributes:
-        at: Next position of every split; of splits that are new, their start.
+        positions: Next position of every split; of splits that are new, their start.
         bounds: Start of every split, and the position before which records can be read.
         names: Id of every split; None if splits are known by their numbers.
     """
 
-    at: tuple[int, ...]
+    positions: tuple[int, ...]
     bounds: Bounds
     names: tuple[str, ...] | None = None
 
@@ -50,16 +50,16 @@ class Tail(Protocol):
     def is_counted(self) -> bool:
         """True if `records_left` and `records_waiting` are about records; until then they are bytes."""
 
-    def readable(self, at: Sequence[int], names: Sequence[str]) -> Readable:
+    def readable(self, positions: Sequence[int], names: Sequence[str]) -> Readable:
         """Return the readable ranges, new splits behind the others; see `SplitReading.readable`."""
 
     def advance(self, readable: Readable, budget: int) -> tuple[list[int], int]:
         """Return the result of `SplitReading.advance`."""
 
-    def records_left(self, at: Sequence[int]) -> int:
+    def records_left(self, positions: Sequence[int]) -> int:
         """Return the estimated records between positions and the heads found last."""
 
-    def records_waiting(self, at: Sequence[int]) -> Mapping[str, int]:
+    def records_waiting(self, positions: Sequence[int]) -> Mapping[str, int]:
         """Return split to its estimated pending records, of splits that have some."""
 
     def note_read(self, records: int) -> None:
@@ -100,53 +100,53 @@ class SplitReading:
         """The first position of every split."""
         return tuple(start for start, _ in self.splits)
 
-    def readable(self, at: Sequence[int], names: Sequence[str] | None = None) -> Readable:
+    def readable(self, positions: Sequence[int], names: Sequence[str] | None = None) -> Readable:
         """Return the readable ranges."""
         with PenstockError.at(self.origin):
             if self.tail is not None:
-                return self.tail.readable(at, names or ())
+                return self.tail.readable(positions, names or ())
             if self.head is None:
-                return Readable(tuple(at), self.splits)
-            heads = [self.head(split, position) for split, position in enumerate(at)]
+                return Readable(tuple(positions), self.splits)
+            heads = [self.head(split, position) for split, position in enumerate(positions)]
         bounds = tuple(
             (start, stop if head is None else head if stop is None else min(head, stop))
             for (start, stop), head in zip(self.splits, heads, strict=True)
         )
-        return Readable(tuple(at), bounds)
+        return Readable(tuple(positions), bounds)
 
     def advance(self, readable: Readable, budget: int) -> tuple[list[int], int]:
         """Return the positions at the end of the next micro-batch, and how many records it then has."""
         if self.tail is not None:
             return self.tail.advance(readable, budget)
-        ends = advance(readable.at, readable.bounds, budget)
-        return ends, sum(ends) - sum(readable.at)
+        ends = advance(readable.positions, readable.bounds, budget)
+        return ends, sum(ends) - sum(readable.positions)
 
-    def records_left(self, at: Sequence[int]) -> int | None:
+    def records_left(self, positions: Sequence[int]) -> int | None:
         """Return the pending records; None if they are unknown."""
         if self.tail is not None:
-            return self.tail.records_left(at)
+            return self.tail.records_left(positions)
         ends = [stop for _, stop in self.splits if stop is not None]
-        return sum(ends) - sum(at) if len(ends) == len(self.splits) else None
+        return sum(ends) - sum(positions) if len(ends) == len(self.splits) else None
 
-    def is_counted(self, at: Sequence[int]) -> bool:
+    def is_counted(self, positions: Sequence[int]) -> bool:
         """Return whether `records_left` is about records, as far as it is known."""
-        return self.tail is None or self.tail.is_counted or not self.has_more(at)
+        return self.tail is None or self.tail.is_counted or not self.has_more(positions)
 
     def stop(self, split: int) -> int | None:
         """Return the end of a split; splits that were found later have none."""
         return self.splits[split][1] if split < len(self.splits) else None
 
-    def is_at_end(self, at: Sequence[int]) -> bool:
+    def is_at_end(self, positions: Sequence[int]) -> bool:
         """Return whether every split is read to its end."""
         if self.tail is not None and self.tail.is_endless:
             return False
-        return all(position == self.stop(split) for split, position in enumerate(at))
+        return all(position == self.stop(split) for split, position in enumerate(positions))
 
-    def has_more(self, at: Sequence[int]) -> bool:
+    def has_more(self, positions: Sequence[int]) -> bool:
         """Return whether it is known that there is more to read."""
         if self.tail is not None:
-            return self.tail.records_left(at) > 0
-        return self.head is None and not self.is_at_end(at)
+            return self.tail.records_left(positions) > 0
+        return self.head is None and not self.is_at_end(positions)
 
 
 def taken_at_once(waiting: int, usual: int, factor: int) -> int:
@@ -161,16 +161,16 @@ def taken_at_once(waiting: int, usual: int, factor: int) -> int:
     return max(usual, min(waiting // factor, usual * factor))
 
 
-def advance(at: Sequence[int], splits: Bounds, budget: int) -> list[int]:
+def advance(positions: Sequence[int], splits: Bounds, budget: int) -> list[int]:
     """Divide a budget of records evenly among the splits that have not ended; return the positions at the end of the micro-batch."""
-    open_splits = [i for i, (_, stop) in enumerate(splits) if stop is None or at[i] < stop]
-    result = list(at)
+    open_splits = [i for i, (_, stop) in enumerate(splits) if stop is None or positions[i] < stop]
+    result = list(positions)
     left = budget
     for rank, i in enumerate(open_splits):
         share = -(-left // (len(open_splits) - rank))
         stop = splits[i][1]
-        result[i] = at[i] + share if stop is None else min(at[i] + share, stop)
-        left -= result[i] - at[i]
+        result[i] = positions[i] + share if stop is None else min(positions[i] + share, stop)
+        left -= result[i] - positions[i]
     return result
 
 
@@ -197,29 +197,29 @@ class Budgets:
 
     def shares(self, readings: Sequence[PartNow]) -> dict[int, int]:
         """Return source id to the most records beside each other; empty unless history is beside live input."""
-        history = [each for each in readings if each.is_history]
-        live = [each for each in readings if not each.is_history]
+        history = [reading for reading in readings if reading.is_history]
+        live = [reading for reading in readings if not reading.is_history]
         if not history or not live:
             return {}
         all_records = len(readings) * self.max_records
         of_history = round(all_records * self.history_share)
         return {
-            each.source: max(records // len(group), 1)
+            part.source: max(records // len(group), 1)
             for group, records in ((history, of_history), (live, all_records - of_history))
-            for each in group
+            for part in group
         }
 
     def of(
         self,
         reading: SplitReading,
-        at: Sequence[int],
+        positions: Sequence[int],
         elapsed_seconds: float,
         share: int | None = None,
     ) -> int:
         """Return the budget of a source."""
         rate = reading.records_per_second
         if rate is None:
-            left = reading.records_left(at)
+            left = reading.records_left(positions)
             usual = taken_at_once(left or 0, self.max_records, self.catch_up_factor)
             return usual if share is None else share
         saved = self._allowance.get(reading.source, 0.0) + elapsed_seconds * rate

@@ -63,13 +63,16 @@ def cut_ranges(ranges: list[SplitRange], count: int) -> list[SplitRange]:
     Ranges that may be cut are cut into parts of equal numbers of positions, more of them if the range
     costs more. The order stays.
     """
-    costs = [0 if each.cost is None else each.cost(each.first, each.last) for each in ranges]
+    costs = [
+        0 if split_range.cost is None else split_range.cost(split_range.first, split_range.last)
+        for split_range in ranges
+    ]
     left = count - sum(not cost for cost in costs)
     each_cost = max(-(-sum(costs) // max(left, 1)), _LEAST_COST)
     return [
         part
-        for each, cost in zip(ranges, costs, strict=True)
-        for part in _parts(each, -(-cost // each_cost))
+        for split_range, cost in zip(ranges, costs, strict=True)
+        for part in _parts(split_range, -(-cost // each_cost))
     ]
 
 
@@ -108,13 +111,15 @@ def has_values(_part: PositionedSource) -> bool:
 def position_of_splits(reading: PartReading) -> Position:
     """Return position and end of every split."""
     splits = reading.pinned.splits[reading.source, reading.part]
-    at = [start for start, _ in splits] if reading.at is None else reading.at
-    return {"splits": [[position, end] for position, (_, end) in zip(at, splits, strict=True)]}, {}
+    positions = [start for start, _ in splits] if reading.positions is None else reading.positions
+    return {
+        "splits": [[position, end] for position, (_, end) in zip(positions, splits, strict=True)]
+    }, {}
 
 
 def resume_splits(position: Mapping[str, Any]) -> ResumedPart:
     """Return the splits from their positions on."""
-    return ResumedPart(splits=[(at, end) for at, end in position["splits"]])
+    return ResumedPart(splits=[(begin, end) for begin, end in position["splits"]])
 
 
 def pin_log(pinning: Pinning, part: LogSource) -> PinnedPart:
@@ -128,13 +133,13 @@ def position_of_log(reading: PartReading) -> Position:
     """Return id, position and end of every split."""
     key = reading.source, reading.part
     splits = reading.pinned.splits[key]
-    at = [start for start, _ in splits] if reading.at is None else reading.at
+    positions = [start for start, _ in splits] if reading.positions is None else reading.positions
     names = list(reading.pinned.names[key] if reading.names is None else reading.names)
-    ends = [end for _, end in splits] + [None] * (len(at) - len(splits))
-    return {"splits": [list(each) for each in zip(at, ends, strict=True)], NAMES: names}, {}
+    ends = [end for _, end in splits] + [None] * (len(positions) - len(splits))
+    return {"splits": [list(pair) for pair in zip(positions, ends, strict=True)], NAMES: names}, {}
 
 
 def resume_log(position: Mapping[str, Any]) -> ResumedPart:
     """Return the splits from their positions on."""
-    splits = [(at, end) for at, end in position["splits"]]
+    splits = [(begin, end) for begin, end in position["splits"]]
     return ResumedPart(splits=splits, names=tuple(position[NAMES]))

@@ -119,16 +119,16 @@ class Bootstrap:
     def empty_sources(self) -> Iterator[tuple[str, list[str]]]:
         """Yield the name of each source whose history is left out, and what begins without it."""
         labels = source_labels(self.plan)
-        found = ((labels[u], lacking(self.plan, self.evolution, u)) for u in self.choices.empty)
-        return filter(itemgetter(1), found)
+        lacks = ((labels[u], lacking(self.plan, self.evolution, u)) for u in self.choices.empty)
+        return filter(itemgetter(1), lacks)
 
     @property
     def operators(self) -> frozenset[str]:
         """Uids of the operators whose state it makes."""
         return frozenset(
-            each.uid
-            for each in self.evolution.operators
-            if each.change in {PartStatus.NEW, PartStatus.CHANGED}
+            operator.uid
+            for operator in self.evolution.operators
+            if operator.change in {PartStatus.NEW, PartStatus.CHANGED}
         )
 
     def planned(self) -> PhysicalPlan:
@@ -140,24 +140,24 @@ class Bootstrap:
     def refusals(self, savepoint: Savepoint) -> list[str]:
         """Return why the history cannot be read for the program, one line each."""
         labels, refused = source_labels(self.plan), sorted(self.history.refused.items())
-        found = [f"  source {labels[uid]}: {reason}" for uid, reason in refused]
+        refusals = [f"  source {labels[uid]}: {reason}" for uid, reason in refused]
         stored = stored_program(savepoint, self.evolution.place)
         if self.graph is not None:
-            found += [
+            refusals += [
                 f"  sink {name} may be new and need the history, or have been there before: it has no uid, or several "
                 "statements that write one table have changed"
                 for name in unclear_sinks(self.plan, stored)
             ]
         groups = self.plan.options.max_parallelism
         if self.graph is not None and groups != savepoint.max_parallelism:
-            found.append(
+            refusals.append(
                 f"  the state has {savepoint.max_parallelism} key groups, and the program {groups}"
             )
-        if self.graph is not None and any(each.is_region for each in self.plan.pipelines):
-            found.append(
+        if self.graph is not None and any(pipeline.is_region for pipeline in self.plan.pipelines):
+            refusals.append(
                 "  a bounded region has results only at its end, so its history cannot be read up to a position"
             )
-        return found
+        return refusals
 
     def mismatches(self, savepoint: Savepoint, *, ignore_positions: bool) -> list[str]:
         """Return why a start that reads no history is refused, as `refusals` does."""
@@ -235,7 +235,7 @@ def _newest_round(directory: JobPath) -> int | None:
 
 def _is_unclaimed(evolution: Evolution, configuration: Configuration) -> bool:
     """Return whether state has no operator, which is refused unless the user allows it."""
-    dropped = any(each.change is PartStatus.DROPPED for each in evolution.of_state)
+    dropped = any(part.change is PartStatus.DROPPED for part in evolution.of_state)
     allows = configuration.get(EVOLUTION) in {EvolutionPolicy.ALLOW, EvolutionPolicy.ASK}
     return dropped and not allows and not configuration.get(IGNORE_UNCLAIMED_STATE)
 
@@ -320,14 +320,14 @@ class _Reading:
             return None, self.stored.last()
         limit = self.configuration.get(EVOLUTION_REST).total_seconds()
         rounds = Rounds(self.stored, limit)
-        made: JobPath | None = None
+        part: JobPath | None = None
         number = _newest_round(self.directory.path) or 0
         while True:
             path = bootstrap_round(self.directory.path, number)
             target, last = rounds.target(path)
-            made = self._advance(number, made, target, last)
+            part = self._advance(number, part, target, last)
             if last is not None:
-                return made, last
+                return part, last
             if number:
                 before = bootstrap_round(self.directory.path, number - 1)
                 remove_tree(before / SAVEPOINT, self.directory.fence)
@@ -344,10 +344,10 @@ class _Reading:
             return advance(part, start, target, place)  # an earlier driver has published it
         kind = RunKind.BATCH if start is None else RunKind.LIVE
         watch = RoundWatch(self.events, number, kind)
-        made = advance(part, start, target, replace(place, listeners=(watch,)))
+        advanced = advance(part, start, target, replace(place, listeners=(watch,)))
         now = target if last is not None else self.stored.now()
         watch.finish(self.directory.plan, target, now, is_last=last is not None)
-        return made
+        return advanced
 
     def _merge(self, last: LastPosition, part: JobPath | None, target: JobPath) -> None:
         """Write the savepoint from which the job starts; without a part of its own, what is not kept is empty."""
@@ -359,13 +359,13 @@ class _Reading:
                 f"the job of {self.stored.place} was started with another program while its history was read",
                 hint=f"Remove {self.directory.path} and what new sinks have written, and begin again.",
             )
-        known = {each.uid for each in evolution.sources if each.change is PartStatus.KEPT}
-        sources = tuple(each for each in savepoint.sources if each.uid in known)
+        known = {source.uid for source in evolution.sources if source.change is PartStatus.KEPT}
+        sources = tuple(source for source in savepoint.sources if source.uid in known)
         kept = part_of(last.path, replace(savepoint, sources=sources), evolution.kept)
         new = []
         if part is not None:
             manifest = read_savepoint(part)
-            added = tuple(each for each in manifest.sources if each.uid not in known)
+            added = tuple(source for source in manifest.sources if source.uid not in known)
             manifest = replace(manifest, sources=added)
             new.append(part_of(part, manifest, self.bootstrap.operators))
         keep_dropped(self.directory, last.path, savepoint, evolution)

@@ -34,13 +34,15 @@ def keep_dropped(
     directory: JobDirectory, path: JobPath, savepoint: Savepoint, evolution: Evolution
 ) -> None:
     """Copy the state of dropped operators from a savepoint; repeated until it is complete."""
-    gone = {each.uid for each in evolution.operators if each.change is PartStatus.DROPPED}
+    gone = {
+        operator.uid for operator in evolution.operators if operator.change is PartStatus.DROPPED
+    }
     uids = gone.intersection(savepoint.operators_with_state)
     target = directory.path / DROPPED
     if not uids or (target / MANIFEST).exists():
         return
     part = part_of(path, savepoint, frozenset(uids))
-    operators = [each for each in savepoint.operators if each.uid in uids]
+    operators = [operator for operator in savepoint.operators if operator.uid in uids]
     try:
         prepare_directory(target)
         files = merge_state([part], target)

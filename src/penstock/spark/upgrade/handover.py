@@ -138,15 +138,15 @@ def check_program(plan: PhysicalPlan, taker: Path) -> None:
 
 def behind(giver: Path, taker: Path) -> list[PositionDifference]:
     """Return the sources of which the taker has read more than the giver."""
-    found = position_differences(manifest_at(giver), manifest_at(taker))
-    return [each for each in found if each.ahead_b]
+    differences = position_differences(manifest_at(giver), manifest_at(taker))
+    return [difference for difference in differences if difference.ahead_b]
 
 
-def record_hand_over(giver: Path, taker: Path, begins: str, at: str) -> SinkHandOver:
+def record_hand_over(giver: Path, taker: Path, begins: str, target: str) -> SinkHandOver:
     """Record that the sinks of a job, which has stopped, belong to the next generation of another one."""
-    made = SinkHandOver(str(giver), str(taker), next_generation(taker), begins, at)
-    _record(ObservedJob.at(giver).path, made)
-    return made
+    hand_over = SinkHandOver(str(giver), str(taker), next_generation(taker), begins, target)
+    _record(ObservedJob.at(giver).path, hand_over)
+    return hand_over
 
 
 def taken_back(giver: Path, taker: Path) -> SinkHandOver | None:
@@ -156,9 +156,11 @@ def taken_back(giver: Path, taker: Path) -> SinkHandOver | None:
         return None
     directory = open_one.directory
     create_directory(directory, PRIVATE_DIRECTORY)
-    made = SinkHandOver(str(giver), str(taker), next_generation(taker), open_one.at, open_one.at)
-    _record(directory, made, is_open=True)
-    return made
+    hand_over = SinkHandOver(
+        str(giver), str(taker), next_generation(taker), open_one.at, open_one.at
+    )
+    _record(directory, hand_over, is_open=True)
+    return hand_over
 
 
 def begun_elsewhere(

@@ -124,12 +124,12 @@ def history_of(
     """Return the history of some sources of a program, given stored positions."""
     known = {record.uid: record for record in records}
     chosen = {*sources}
-    made = History()
+    history = History()
     for source, uid in source_uids(plan).items():
         described, record = plan.source(source), known.get(uid)
         kinds = tuple(part.kind for part in described.parts)
         if record is not None and record.kinds != kinds:
-            made.refused[uid] = (
+            history.refused[uid] = (
                 f"it was {', then '.join(record.kinds)}, and is {', then '.join(kinds)}"
             )
             continue
@@ -137,17 +137,17 @@ def history_of(
             continue
         try:
             if record is None:
-                made.parts[uid] = _of_new(described, choices.of(uid))
+                history.parts[uid] = _of_new(described, choices.of(uid))
             elif choices.of(uid) is not None:
                 # A table is the only part.
-                made.parts[uid] = {0: PartHistory()} if uid in choices.tables else {}
+                history.parts[uid] = {0: PartHistory()} if uid in choices.tables else {}
             else:
-                made.parts[uid] = _checked(plan, source, _of_stored(described, record))
-                made.switches.update(_switches(uid, record))
+                history.parts[uid] = _checked(plan, source, _of_stored(described, record))
+                history.switches.update(_switches(uid, record))
         except CannotReadAgain as refusal:
-            made.refused[uid] = str(refusal)
-            made.choosable.update(() if record is None else (uid,))
-    return made
+            history.refused[uid] = str(refusal)
+            history.choosable.update(() if record is None else (uid,))
+    return history
 
 
 def rest_of(
@@ -159,17 +159,17 @@ def rest_of(
     """Return the input from the positions of a part of a program up to later ones; none of the sources of `empty`."""
     known = {record.uid: record for record in records}
     before = {record.uid: record for record in read}
-    made = History()
+    history = History()
     for source, uid in source_uids(plan).items():
         if uid not in known or uid in empty:
             continue
         try:
             rest = _behind(plan.source(source), before.get(uid), known[uid])
-            made.parts[uid] = _checked(plan, source, rest)
-            made.switches.update(_switches(uid, known[uid]))
+            history.parts[uid] = _checked(plan, source, rest)
+            history.switches.update(_switches(uid, known[uid]))
         except CannotReadAgain as refusal:
-            made.refused[uid] = str(refusal)
-    return made
+            history.refused[uid] = str(refusal)
+    return history
 
 
 def _behind(
@@ -188,12 +188,12 @@ def _behind(
     if reached == record.part and "splits" in record.position:
         # Where the job began does not matter behind where the part stands, and may be unknown.
         record = replace(record, began={**record.began, str(reached): record.position})
-    found = _of_stored(source, record, first=reached)
-    if reached in found:
-        rest = _left_of(found[reached], before)
-        found = {number: part for number, part in found.items() if number != reached}
-        found |= {} if rest is None else {reached: rest}
-    return dict(sorted(found.items()))
+    parts = _of_stored(source, record, first=reached)
+    if reached in parts:
+        rest = _left_of(parts[reached], before)
+        parts = {number: part for number, part in parts.items() if number != reached}
+        parts |= {} if rest is None else {reached: rest}
+    return dict(sorted(parts.items()))
 
 
 def _left_of(whole: PartHistory, before: SourceRecord) -> PartHistory | None:
@@ -208,8 +208,8 @@ def _left_of(whole: PartHistory, before: SourceRecord) -> PartHistory | None:
         if before.position.get("rows_read"):
             return None
         return whole
-    at = [start for start, _ in before.position["splits"]]
-    begins = dict(zip(before.position.get(NAMES) or range(len(at)), at, strict=True))
+    positions = [start for start, _ in before.position["splits"]]
+    begins = dict(zip(before.position.get(NAMES) or range(len(positions)), positions, strict=True))
     names = whole.names or range(len(whole.splits))
     splits: Splits = []
     for name, (_, end) in zip(names, whole.splits, strict=True):
@@ -262,13 +262,13 @@ def _of_new(source: SourcePlan, choice: str | None) -> dict[int, PartHistory]:
 def _of_stored(source: SourcePlan, record: SourceRecord, first: int = 0) -> dict[int, PartHistory]:
     if record.part is None:
         raise CannotReadAgain("the job waited for other input before it read this source")
-    found = {
+    parts = {
         number: _of_part(source.parts[number], record, number)
         for number in range(max(first, 0), record.part + 1)
         if not _has_not_begun(record, number)
     }
     schema = next(filter(None, (str(files["schema"]) for files in record.read.values())), "")
-    return {number: part.with_columns(schema) for number, part in found.items()}
+    return {number: part.with_columns(schema) for number, part in parts.items()}
 
 
 def _has_not_begun(record: SourceRecord, number: int) -> bool:
@@ -316,7 +316,7 @@ def _open_splits(record: SourceRecord, number: int) -> tuple[int, ...]:
     if number != record.part:
         return ()
     splits = enumerate(record.position["splits"])
-    return tuple(split for split, (at, end) in splits if end is None or at < end)
+    return tuple(split for split, (position, end) in splits if end is None or position < end)
 
 
 def _ranges(record: SourceRecord, number: int) -> tuple[Splits, Names | None]:
@@ -337,7 +337,9 @@ def _ranges(record: SourceRecord, number: int) -> tuple[Splits, Names | None]:
         raise CannotReadAgain(
             f"splits were added{added}, and the savepoint has no record of where they began"
         )
-    read: Splits = [(start, at) for (start, _), (at, _) in zip(ranges, now, strict=True)]
+    read: Splits = [
+        (start, position) for (start, _), (position, _) in zip(ranges, now, strict=True)
+    ]
     return read, None if later is None else tuple(later)
 
 
@@ -365,5 +367,5 @@ _AGAIN: Mapping[SourceKind, Callable[[Source, SourceRecord, int], PartHistory]] 
 
 
 def _switches(uid: str, record: SourceRecord) -> Mapping[tuple[str, int], SourceSwitch]:
-    found: Mapping[str, Any] = record.position.get(SWITCHES, {})
-    return {(uid, int(part)): SourceSwitch.from_json(each) for part, each in found.items()}
+    switches: Mapping[str, Any] = record.position.get(SWITCHES, {})
+    return {(uid, int(part)): SourceSwitch.from_json(switch) for part, switch in switches.items()}

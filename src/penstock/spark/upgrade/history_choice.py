@@ -88,10 +88,10 @@ def table_of(plan: PhysicalPlan, source: int, path: str) -> Source:
     read = node.source
     assert read is not None, "it is a source"
     try:
-        made = _table(path, read)
+        table = _table(path, read)
     except PenstockError as refused:
         raise _unfit(node, path, refused.problem, refused.hint) from refused
-    types = read.get_produced_type(), made.get_produced_type()
+    types = read.get_produced_type(), table.get_produced_type()
     if str(types[0]) != str(types[1]):
         problem = f"it has records of {types[1]}, and the source of {types[0]}"
         raise _unfit(node, path, problem, "Write the table with the fields of the source.")
@@ -102,7 +102,7 @@ def table_of(plan: PhysicalPlan, source: int, path: str) -> Source:
             "the program reads the times that the source gives to its records, and a table gives none",
             "Let the watermark strategy of the source assign timestamps from a field.",
         )
-    return made
+    return table
 
 
 def _reads_given_times(plan: PhysicalPlan, source: int) -> bool:
@@ -126,9 +126,9 @@ def _table(path: str, read: Source) -> Source:
         return FileSource.text(path)
     if not others and end in _FORMATS and isinstance(kind, RowTypeInfo):
         return _FORMATS[end](path, kind)
-    found = ", ".join(repr(each) for each in (end, *others) if each) or "nothing"
+    endings = ", ".join(repr(ending) for ending in (end, *others) if ending) or "nothing"
     raise EvolutionError(
-        f"the names of its files end with {found}, and the records are of {kind}",
+        f"the names of its files end with {endings}, and the records are of {kind}",
         hint=f"Rows are read from {', '.join(_FORMATS)} or a Delta table, lines from {', '.join(sorted(_LINES))}; the source has to "
         "declare its type.",
     )
@@ -161,15 +161,15 @@ def lacking(plan: PhysicalPlan, evolution: Evolution, uid: str) -> list[str]:
     }
     changed = {PartStatus.NEW, PartStatus.CHANGED}
     operators = [
-        each.described
-        for each in evolution.operators
-        if each.change in changed and each.has_state and each.uid in behind
+        operator.described
+        for operator in evolution.operators
+        if operator.change in changed and operator.has_state and operator.uid in behind
     ]
     sinks = zip(evolution.sinks, plan.graph.of_kind(SINK), strict=False)  # dropped ones are last
     return operators + [
-        f"sink {each.described}"
-        for each, node in sinks
-        if each.change is PartStatus.NEW and source in sources_of(plan.graph, node)
+        f"sink {sink.described}"
+        for sink, node in sinks
+        if sink.change is PartStatus.NEW and source in sources_of(plan.graph, node)
     ]
 
 

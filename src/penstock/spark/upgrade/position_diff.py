@@ -52,7 +52,7 @@ def compare_positions(
         [PositionDifference(source='visits', ahead_a=2, ahead_b=0, unit='files')]
     """
     try:
-        one, other = (manifest_at(Path(at)) for at in (first, second))
+        one, other = (manifest_at(Path(directory)) for directory in (first, second))
     except SavepointError:
         return None
     return position_differences(one, other)
@@ -60,25 +60,25 @@ def compare_positions(
 
 def position_differences(one: Savepoint, other: Savepoint) -> list[PositionDifference]:
     """Return the differences between the positions of two manifests, of the sources that both have."""
-    known = {each.uid: each for each in other.sources}
-    pairs = [(each, known[each.uid]) for each in one.sources if each.uid in known]
-    return [each for pair in pairs for each in _differences(*pair)]
+    known = {record.uid: record for record in other.sources}
+    pairs = [(record, known[record.uid]) for record in one.sources if record.uid in known]
+    return [difference for pair in pairs for difference in _differences(*pair)]
 
 
 def _differences(one: SourceRecord, other: SourceRecord) -> Iterator[PositionDifference]:
     files = [
-        {(part, name) for part, of in each.read.items() for name in of["files"]}
-        for each in (one, other)
+        {(part, name) for part, of in record.read.items() for name in of["files"]}
+        for record in (one, other)
     ]
     if files[0] != files[1]:
         ahead = len(files[0] - files[1]), len(files[1] - files[0])
         yield PositionDifference(one.uid, *ahead, FILES)
     if one.part != other.part:
-        parts = [-1 if each.part is None else each.part for each in (one, other)]
+        parts = [-1 if record.part is None else record.part for record in (one, other)]
         ahead = max(parts[0] - parts[1], 0), max(parts[1] - parts[0], 0)
         yield PositionDifference(one.uid, *ahead, PARTS)
         return
-    splits = [_splits(each) for each in (one, other)]
+    splits = [_splits(record) for record in (one, other)]
     pairs = [(splits[0].get(key, 0), splits[1].get(key, 0)) for key in splits[0] | splits[1]]
     ahead = sum(max(a - b, 0) for a, b in pairs), sum(max(b - a, 0) for a, b in pairs)
     if any(ahead):

@@ -217,7 +217,7 @@ class _Advance:
         recorded = inner.step("functions")
         known = {} if recorded is None else recorded["operators"]
         if self.own is not None:
-            known = {each.uid: each.digest for each in self.own.operators} | known
+            known = {operator.uid: operator.digest for operator in self.own.operators} | known
         changed = changed_functions(inner.plan, known)
         if changed:
             names = ", ".join(f"{op.name} (uid {op.uid})" for op in changed)
@@ -267,10 +267,10 @@ class _Advance:
         job = ObservedJob.at(place)
         first, *others = [self._part(run, job) for run in self.plan.runs]
         in_part = {*source_uids(self.plan).values()}
-        there = tuple(each for each in self.target.sources if each.uid in in_part)
-        known = {each.uid for each in there}
+        there = tuple(source for source in self.target.sources if source.uid in in_part)
+        known = {source.uid for source in there}
         own = () if self.own is None else self.own.sources
-        stay = tuple(each for each in own if each.uid not in known)
+        stay = tuple(source for source in own if source.uid not in known)
         manifest = replace(first.manifest, sources=(*there, *stay, *first.manifest.sources))
         first = replace(first, manifest=manifest)
         remove_tree(result, self.place.fence)
@@ -303,7 +303,7 @@ class _Advance:
         self, plan: PhysicalPlan, run: RunPlan, pinned: Pinned
     ) -> Iterator[SourceRecord]:
         """Yield the positions of sources that the target lacks, behind the history that a run has read of them."""
-        known = {each.uid for each in self.target.sources}
+        known = {source.uid for source in self.target.sources}
         uids = source_uids(plan)
         for reading in run.readings:
             uid = uids[reading.source]

@@ -49,12 +49,12 @@ class RoundWatch(JobListener):
         labels = source_labels(plan)
         behind = [
             {
-                "source": labels.get(each.source, each.source),
-                "ahead": each.ahead_b,
-                "unit": each.unit,
+                "source": labels.get(difference.source, difference.source),
+                "ahead": difference.ahead_b,
+                "unit": difference.unit,
             }
-            for each in position_differences(read, old)
-            if each.ahead_b
+            for difference in position_differences(read, old)
+            if difference.ahead_b
         ]
         self._events.publish(
             RoundFinished(

@@ -41,7 +41,7 @@ def stored_program(savepoint: Savepoint, place: object) -> StoredProgram:
     return StoredProgram(
         place=str(place),
         operators=savepoint.operators,
-        sources=frozenset(each.uid for each in savepoint.sources),
+        sources=frozenset(source.uid for source in savepoint.sources),
         with_state=frozenset(savepoint.operators_with_state),
         sinks=savepoint.sinks,
     )

@@ -89,12 +89,12 @@ def _take(
     none.
     """
     key = ("level 0", payload.digest, task)
-    found = None if attempt is None else memory.of(attempt).pop(key, None)
-    if found is not None:
-        assert isinstance(found, CachedLevel)
+    cached = None if attempt is None else memory.of(attempt).pop(key, None)
+    if cached is not None:
+        assert isinstance(cached, CachedLevel)
         payload.enter()
-        found.level.clock.resume(OTHER)
-        return found
+        cached.level.clock.resume(OTHER)
+        return cached
     clock = TaskClock(START, None if times is None else times.add)
     unpacked = parts(payload.unpack_anew())
     level = LevelZero(unpacked[0], task, clock)
@@ -172,14 +172,14 @@ class ColumnsTask:
         decoded = lines.decoded(batch)
         while True:
             before = level.clock.switch(READ)
-            made = next(decoded, None)
+            records = next(decoded, None)
             level.clock.switch(before)
-            if made is None:
+            if records is None:
                 return
-            if isinstance(made, pa.RecordBatch):
-                level.collect_columns(self.source, made)
+            if isinstance(records, pa.RecordBatch):
+                level.collect_columns(self.source, records)
             else:
-                level.collect(self.source, made, None)
+                level.collect(self.source, records, None)
 
     def _feed(self, level: LevelZero, batch: pa.RecordBatch) -> None:
         if not self.unwrap:

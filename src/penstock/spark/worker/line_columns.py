@@ -36,8 +36,8 @@ class LineColumns:
         with carrying():
             lines = replace(self.lines)  # it counts those of one task
             for batch in batches:
-                for made in lines.decoded(batch) if batch.num_rows else ():
-                    yield self._columns(made)
+                for decoded in lines.decoded(batch) if batch.num_rows else ():
+                    yield self._columns(decoded)
 
     def _columns(self, records: pa.RecordBatch | list[Any]) -> pa.RecordBatch:
         names = self.fields.field_names

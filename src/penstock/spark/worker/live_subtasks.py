@@ -38,17 +38,17 @@ def live_subtask(described: LevelDescription, subtask: int) -> LiveSubtask:
     copies = described.copies
     kept = memory.of(described.attempt)
     name = ("level", copies.digest, described.level, subtask)
-    found = kept.get(name)
-    if found is None:
+    live = kept.get(name)
+    if live is None:
         make_backend = copies.factory(described.level, subtask)
-        found = kept[name] = LiveSubtask(
+        live = kept[name] = LiveSubtask(
             described.payload.data,
             subtask,
             make_backend=make_backend,
             local_directory=spill_directory(subtask),
         )
-    assert isinstance(found, LiveSubtask)
-    return found
+    assert isinstance(live, LiveSubtask)
+    return live
 
 
 class ArrivedFrames:

@@ -47,12 +47,12 @@ class Payload:
         """
         enter(self.workers)
         key = (self.digest, self.workers)
-        found = _unpacked.get(key)
-        if found is None:
-            found = _unpacked[key] = user_code.load(self.data)
+        unpacked = _unpacked.get(key)
+        if unpacked is None:
+            unpacked = _unpacked[key] = user_code.load(self.data)
             while len(_unpacked) > _KEPT:
                 _unpacked.popitem(last=False)
-        return found
+        return unpacked
 
     def unpack_anew(self) -> Any:
         """Return a new object, for programs: tasks must not share function objects."""

@@ -143,8 +143,8 @@ class ReadFiles:
                     yield operator, signed_group(key_group_of(blob)), where, sequence, blob
 
     def _path_of(self, name: str) -> JobPath:
-        at = None if self.store is None else object_path(name, "read")
-        return Path(name) if self.store is None or at is None else StoredPath(self.store, at)
+        place = None if self.store is None else object_path(name, "read")
+        return Path(name) if self.store is None or place is None else StoredPath(self.store, place)
 
 
 def _rows_of_file(path: JobPath, sha256: str | None) -> Iterator[tuple[str, int, bytes]]:
@@ -153,9 +153,9 @@ def _rows_of_file(path: JobPath, sha256: str | None) -> Iterator[tuple[str, int,
     try:
         if sha256 is not None:
             with path.open("rb") as file:
-                found = hashlib.file_digest(file, "sha256").hexdigest()
-            if found != sha256:
-                raise _damaged(path, f"its SHA-256 is {found[:16]}…, {sha256[:16]}… was written")
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+            if digest != sha256:
+                raise _damaged(path, f"its SHA-256 is {digest[:16]}…, {sha256[:16]}… was written")
         with pq.ParquetFile(readable(path)) as file:
             counts = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
             # No other check detects a lost row whose footer agrees.
@@ -353,13 +353,13 @@ class Survey:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Survey the blobs of one task; each finding is returned once."""
         with carrying():
-            found = {
+            findings = {
                 (row[0], section.state, section.schema, part, kind)
                 for row in rows_of(batches)
                 for section in open_blob(row[2], row[4])
                 for part, kind in self._findings(section)
             }
-            yield from batches_of(SURVEY_SCHEMA, sorted(found))
+            yield from batches_of(SURVEY_SCHEMA, sorted(findings))
 
     def _findings(self, section: Section) -> Iterator[tuple[str, str]]:
         yield "schema", ""

@@ -61,12 +61,12 @@ class Stages:
     """The functions of the jobs of one live run.
 
     Attributes:
-        each: One function per level; the last one also stages the sinks.
+        per_level: One function per level; the last one also stages the sinks.
         single: One function that does what all of them do.
         parallelism: Number of partitions of all stages but the first.
     """
 
-    each: tuple[Stage, ...]
+    per_level: tuple[Stage, ...]
     single: Stage
     parallelism: int
 
@@ -92,8 +92,8 @@ class EpochJob:
         self._group = group
         jvm: Any = context._jvm  # noqa: SLF001 - see the module
         self._jvm = jvm
-        *each, single = map(self.wrap, (*stages.each, stages.single))
-        self._functions = {False: each, True: [single]}
+        *per_level, single = map(self.wrap, (*stages.per_level, stages.single))
+        self._functions = {False: per_level, True: [single]}
         self._partitioner = jvm.PythonPartitioner(stages.parallelism, _FUNCTION_ID)
         self._shuffles: list[int] = []
         self._thread = ThreadPoolExecutor(1, f"penstock-epochs-{group}", self._begin_thread)
@@ -146,8 +146,8 @@ class EpochJob:
         jvm = self._jvm
         set_epoch(self._context, epoch)
         items = jvm.java.util.ArrayList()
-        for each in inputs:
-            items.append(bytearray(each))
+        for task_input in inputs:
+            items.append(bytearray(task_input))
         java_context: Any = self._context._jsc  # noqa: SLF001
         rdd = java_context.parallelize(items, len(inputs)).rdd()
         first, *later = functions

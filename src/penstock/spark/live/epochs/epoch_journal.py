@@ -54,14 +54,14 @@ class EpochPositions:
     """The positions of a live run at the end of an epoch.
 
     Attributes:
-        at: Source id to the next position of every split of the part that it reads. Files are one split, and
+        of_splits: Source id to the next position of every split of the part that it reads. Files are one split, and
             positions their numbers.
         is_handed_over: True if the state was handed over.
         names: Source id to the ids of its splits, of sources that name them; in order of discovery.
         parts: Source id to the index of the part that it reads, of sources that have left their first.
     """
 
-    at: Mapping[int, tuple[int, ...]]
+    of_splits: Mapping[int, tuple[int, ...]]
     ended: frozenset[int] = frozenset()
     is_handed_over: bool = False
     names: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
@@ -70,16 +70,16 @@ class EpochPositions:
     @classmethod
     def before(cls, readings: Sequence[FirstPart]) -> EpochPositions:
         """Return the positions before the first epoch, given the first part of each source."""
-        at = {each.source: each.begin for each in readings}
-        names = {each.source: each.names for each in readings if each.names is not None}
-        return cls(at, names=names)
+        of_splits = {reading.source: reading.begin for reading in readings}
+        names = {reading.source: reading.names for reading in readings if reading.names is not None}
+        return cls(of_splits, names=names)
 
     def to_json(self) -> dict[str, Any]:
         """Return the form to record."""
         names = {str(source): list(names) for source, names in self.names.items()}
         parts = {str(source): part for source, part in self.parts.items()}
         return {
-            "at": {str(source): list(at) for source, at in self.at.items()},
+            "at": {str(source): list(positions) for source, positions in self.of_splits.items()},
             "ended": sorted(self.ended),
             "handed_over": self.is_handed_over,
             **({"names": names} if names else {}),
@@ -89,12 +89,12 @@ class EpochPositions:
     @classmethod
     def from_json(cls, recorded: Mapping[str, Any]) -> EpochPositions:
         """Return the object that `to_json` encoded."""
-        at, names = (
-            {int(source): tuple(each) for source, each in recorded.get(name, {}).items()}
+        of_splits, names = (
+            {int(source): tuple(values) for source, values in recorded.get(name, {}).items()}
             for name in ("at", "names")
         )
         parts = {int(source): part for source, part in recorded.get("parts", {}).items()}
-        return cls(at, frozenset(recorded["ended"]), recorded["handed_over"], names, parts)
+        return cls(of_splits, frozenset(recorded["ended"]), recorded["handed_over"], names, parts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,7 +92,7 @@ class EpochPlanner:
         """Start the clock of the rates."""
         self._last_call = self.now_seconds()
         self._parts = {}
-        for reading in sorted(self._all, key=lambda each: each.part):
+        for reading in sorted(self._all, key=lambda part: part.part):
             self._parts.setdefault(reading.source, []).append(reading)
 
     def begin(self) -> EpochPositions:
@@ -101,7 +101,7 @@ class EpochPlanner:
 
     def next(
         self,
-        at: EpochPositions,
+        positions: EpochPositions,
         *,
         is_first: bool = False,
         is_due: bool = False,
@@ -110,7 +110,7 @@ class EpochPlanner:
     ) -> PlannedEpoch | None:
         """Return the next epoch, None if there is nothing to do."""
         rows: list[tuple[int, Row]] = []
-        self._take(at, is_first=is_first)
+        self._take(positions, is_first=is_first)
         steps, spans = self._steps, self._spans
         for step in steps:
             rows += self._ranges(step)
@@ -123,11 +123,11 @@ class EpochPlanner:
         rows += [(0, _control("next", part.source)) for part in begun]
         complete = {part.source for part in at_end} - {part.source for part in begun}
         ending = {reading.source for reading in self._all if drains or reading.ends}
-        ends = ending - at.ended if drains else (ending & complete) - at.ended
+        ends = ending - positions.ended if drains else (ending & complete) - positions.ended
         rows += [(0, _control("end", source)) for source in sorted(ends)]
         is_complete = len(complete) == len(self._parts)
         hands_over = self.hands_over and is_complete and savepoint is None
-        event = HANDOVER if hands_over and not at.is_handed_over else savepoint
+        event = HANDOVER if hands_over and not positions.is_handed_over else savepoint
         if event is not None:
             rows.append((0, _control(event)))
         if is_first or is_due:
@@ -139,22 +139,22 @@ class EpochPlanner:
         }
         if not rows and not files:
             return None
-        after = _after(at, steps, spans, begun)
-        after = replace(after, ended=at.ended | ends, is_handed_over=hands_over)
+        after = _after(positions, steps, spans, begun)
+        after = replace(after, ended=positions.ended | ends, is_handed_over=hands_over)
         # Snapshots and the first epoch, which seeds logs, are work that no earlier epoch can predict.
         is_usual = event is None and not is_first and not files
         is_single_task = is_usual and self.work.is_single_task(records)
         return PlannedEpoch(self._tasks(rows), after, event, is_single_task, files)
 
-    def _now(self, at: EpochPositions) -> list[Part]:
+    def _now(self, positions: EpochPositions) -> list[Part]:
         """Return the part that each source reads."""
         return [
-            next(part for part in parts if part.part == at.parts.get(source, parts[0].part))
+            next(part for part in parts if part.part == positions.parts.get(source, parts[0].part))
             for source, parts in self._parts.items()
         ]
 
-    def _files_now(self, at: EpochPositions) -> list[FileReading]:
-        return [reading for reading in self._now(at) if isinstance(reading, FileReading)]
+    def _files_now(self, positions: EpochPositions) -> list[FileReading]:
+        return [reading for reading in self._now(positions) if isinstance(reading, FileReading)]
 
     def _behind(self, reading: Part) -> Part | None:
         """Return the part of a source behind another one, None if that is the last of the run."""
@@ -166,50 +166,50 @@ class EpochPlanner:
         """True if planning calls a source that may take long to answer."""
         return bool(self.files) or any(reading.tail is not None for reading in self.readings)
 
-    def open(self, at: EpochPositions) -> None:
+    def open(self, positions: EpochPositions) -> None:
         """Begin behind the last recorded epoch."""
-        self._open = set(self._files_now(at))
+        self._open = set(self._files_now(positions))
         for reading in self._open:
-            reading.open(*at.at[reading.source])
+            reading.open(*positions.of_splits[reading.source])
 
     def close(self) -> None:
         """End what reading files has begun."""
         for file_reading in self.files:
             file_reading.close()
 
-    def note_recorded(self, at: EpochPositions) -> None:
+    def note_recorded(self, positions: EpochPositions) -> None:
         """Note that an epoch was recorded, and its positions; a source may go on with files behind it."""
-        for reading in self._files_now(at):
+        for reading in self._files_now(positions):
             if reading in self._open:
-                reading.forget_before(*at.at[reading.source])
+                reading.forget_before(*positions.of_splits[reading.source])
             else:
-                reading.open(*at.at[reading.source])
+                reading.open(*positions.of_splits[reading.source])
                 self._open.add(reading)
 
-    def is_complete(self, at: EpochPositions) -> bool:
+    def is_complete(self, positions: EpochPositions) -> bool:
         """Return whether the run has ended at these positions."""
         if self.hands_over:
-            return at.is_handed_over
-        return at.ended >= self._parts.keys()
+            return positions.is_handed_over
+        return positions.ended >= self._parts.keys()
 
-    def is_in_backlog(self, at: EpochPositions) -> bool:
+    def is_in_backlog(self, positions: EpochPositions) -> bool:
         """Return whether a source has further parts behind the one that it reads."""
-        return any(reading.is_history for reading in self._now(at))
+        return any(reading.is_history for reading in self._now(positions))
 
-    def by_name(self, at: EpochPositions) -> dict[tuple[int, int], dict[str, int]]:
+    def by_name(self, positions: EpochPositions) -> dict[tuple[int, int], dict[str, int]]:
         """Return the next position of every split by its id, by (source id, part), of parts that have been begun and have ids."""
         names_of_parts = {}
-        for now in self._now(at):
+        for now in self._now(positions):
             for part in self._parts[now.source]:
                 if isinstance(part, FileReading) or part.names is None or part.part > now.part:
                     continue
                 names, reached = part.names, tuple(stop or 0 for _, stop in part.splits)
                 if part is now:
-                    names, reached = at.names[now.source], at.at[now.source]
+                    names, reached = positions.names[now.source], positions.of_splits[now.source]
                 names_of_parts[now.source, part.part] = dict(zip(names, reached, strict=True))
         return names_of_parts
 
-    def seconds_to_next(self, at: EpochPositions) -> float | None:
+    def seconds_to_next(self, positions: EpochPositions) -> float | None:
         """Return the time until a source has records; None if it is unknown, or none will have any.
 
         The next look-up of logs and directories does not count: a cheap look-up is due some hundred times a
@@ -217,26 +217,30 @@ class EpochPlanner:
         """
         waits = [
             self.budgets.seconds_to_next(reading)
-            for reading in self._now(at)
-            if isinstance(reading, SplitReading) and reading.has_more(at.at[reading.source])
+            for reading in self._now(positions)
+            if isinstance(reading, SplitReading)
+            and reading.has_more(positions.of_splits[reading.source])
         ]
-        if any(reading.files_left(*at.at[reading.source]) for reading in self._files_now(at)):
+        if any(
+            reading.files_left(*positions.of_splits[reading.source])
+            for reading in self._files_now(positions)
+        ):
             waits.append(0.0)
         return min(waits, default=None)
 
-    def records_left(self, at: EpochPositions) -> int | None:
+    def records_left(self, positions: EpochPositions) -> int | None:
         """Return the pending records of all sources that count them; None without such a source, or if one counts bytes."""
         left = [
-            (reading, at.at[reading.source] if now else reading.begin)
-            for reading, now in self._left(at, self.readings)
+            (reading, positions.of_splits[reading.source] if now else reading.begin)
+            for reading, now in self._left(positions, self.readings)
         ]
-        if not all(reading.is_counted(positions) for reading, positions in left):
+        if not all(reading.is_counted(reached) for reading, reached in left):
             return None
-        counts = [reading.records_left(positions) for reading, positions in left]
+        counts = [reading.records_left(reached) for reading, reached in left]
         record_counts = [records for records in counts if records is not None]
         return sum(record_counts) if record_counts else None
 
-    def records_waiting(self, at: EpochPositions) -> Mapping[int, Mapping[str, int]]:
+    def records_waiting(self, positions: EpochPositions) -> Mapping[int, Mapping[str, int]]:
         """Return source id to split to pending records, of logs that have some; looked up once a second.
 
         It is for people, and would double the cost of a look at a topic with thousands of partitions.
@@ -246,28 +250,28 @@ class EpochPlanner:
             self._next_waiting = now + _WAITING_SECONDS
             self._waiting = {
                 reading.source: waiting
-                for reading, is_now in self._left(at, self.readings)
+                for reading, is_now in self._left(positions, self.readings)
                 if is_now
                 and reading.tail is not None
                 and reading.tail.is_counted
-                and (waiting := reading.tail.records_waiting(at.at[reading.source]))
+                and (waiting := reading.tail.records_waiting(positions.of_splits[reading.source]))
             }
         return self._waiting
 
-    def files_left(self, at: EpochPositions) -> int | None:
+    def files_left(self, positions: EpochPositions) -> int | None:
         """Return the pending files of all sources, None if no source measures them, or one was not listed yet."""
         files = [reading for reading in self.files if reading.measures_input]
-        left = self._left(at, files)
+        left = self._left(positions, files)
         if not files or not all(reading.is_counted for reading, now in left if now):
             return None
         return sum(
-            reading.files_left(*(at.at[reading.source] if now else reading.begin))
+            reading.files_left(*(positions.of_splits[reading.source] if now else reading.begin))
             for reading, now in left
         )
 
-    def _left(self, at: EpochPositions, parts: Sequence[P]) -> list[tuple[P, bool]]:
+    def _left(self, positions: EpochPositions, parts: Sequence[P]) -> list[tuple[P, bool]]:
         """Return the parts that are not behind a source, and whether it reads them now."""
-        now = {reading.source: reading.part for reading in self._now(at)}
+        now = {reading.source: reading.part for reading in self._now(positions)}
         return [
             (part, part.part == now[part.source]) for part in parts if part.part >= now[part.source]
         ]
@@ -282,31 +286,33 @@ class EpochPlanner:
         for span in self._spans:
             span.reading.note_read(records.get(span.reading.source, 0))
 
-    def _take(self, at: EpochPositions, *, is_first: bool) -> None:
+    def _take(self, positions: EpochPositions, *, is_first: bool) -> None:
         """Choose what the next epoch reads of each source."""
         now = self.now_seconds()
         elapsed, self._last_call = now - self._last_call, now
         self._steps, self._spans = [], []
-        readings = self._now(at)
+        readings = self._now(positions)
         reads = [
             reading
             for reading in readings
-            if reading.source not in at.ended and not _awaits(reading)
+            if reading.source not in positions.ended and not _awaits(reading)
         ]
         shares = self.budgets.shares(reads)
         for reading in readings:
             share = shares.get(reading.source)
             if isinstance(reading, FileReading):
-                (first,) = at.at[reading.source]
+                (first,) = positions.of_splits[reading.source]
                 self._spans.append(_Span(reading, first, reading.advance(first, share)))
                 continue
-            readable = reading.readable(at.at[reading.source], at.names.get(reading.source))
-            budget = self.budgets.of(reading, readable.at, elapsed, share)
+            readable = reading.readable(
+                positions.of_splits[reading.source], positions.names.get(reading.source)
+            )
+            budget = self.budgets.of(reading, readable.positions, elapsed, share)
             if is_first and self.first_records:
                 budget = min(budget, self.first_records)
             end, records = reading.advance(readable, budget)
             self.budgets.spend(reading, records)
-            self._steps.append(_Step(reading, readable.at, end, readable.names, records))
+            self._steps.append(_Step(reading, readable.positions, end, readable.names, records))
 
     @property
     def _all(self) -> tuple[Part, ...]:
@@ -336,19 +342,19 @@ def _awaits(reading: Part) -> bool:
 
 
 def _after(
-    at: EpochPositions, steps: Sequence[_Step], spans: Sequence[_Span], begun: Sequence[Part]
+    positions: EpochPositions, steps: Sequence[_Step], spans: Sequence[_Span], begun: Sequence[Part]
 ) -> EpochPositions:
     """Return the positions at the end of an epoch."""
     after = {step.reading.source: tuple(step.end) for step in steps}
     after |= {span.reading.source: (span.last,) for span in spans}
     named = {step.reading.source: tuple(step.names) for step in steps if step.names is not None}
-    names = {**at.names, **named}
+    names = {**positions.names, **named}
     for part in begun:
         after[part.source] = part.begin
         names.pop(part.source, None)
         if part.names is not None:
             names[part.source] = part.names
-    parts = {**at.parts, **{part.source: part.part for part in begun}}
+    parts = {**positions.parts, **{part.source: part.part for part in begun}}
     return EpochPositions(after, names=names, parts=parts)
 
 
@@ -384,11 +390,11 @@ class PlannerAnswer:
     seconds_to_next: float | None
 
 
-def answer_of(planner: EpochPlanner, at: EpochPositions, **options: Any) -> PlannerAnswer:
+def answer_of(planner: EpochPlanner, positions: EpochPositions, **options: Any) -> PlannerAnswer:
     """Return the next epoch, and what is left behind it."""
-    planned = planner.next(at, **options)
-    after = at if planned is None else planned.after
-    waits = planner.seconds_to_next(at) if planned is None else None
+    planned = planner.next(positions, **options)
+    after = positions if planned is None else planned.after
+    waits = planner.seconds_to_next(positions) if planned is None else None
     records, files = planner.records_left(after), planner.files_left(after)
     waiting = planner.records_waiting(after) if records else {}
     return PlannerAnswer(planned, records, files, waiting, waits)

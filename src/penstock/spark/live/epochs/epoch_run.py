@@ -123,14 +123,14 @@ class EpochAttempts:
             raise read_failure(self._reads, cause, f"run {run.index} ({run.name})") from cause
         finally:
             self._spark.remove_shuffle()
-        made: list[EpochMessage] = [pickle.loads(message) for message in messages]
-        if has_lost_output(made):
+        epoch_messages: list[EpochMessage] = [pickle.loads(message) for message in messages]
+        if has_lost_output(epoch_messages):
             if self._lost.repeat():
                 return None
             raise _lost_too_often()
         self._files.check_again()
         staged, changes = StagedEpoch(), []
-        for message in made:
+        for message in epoch_messages:
             staged.add(message)
             changes += message.changes
         staged.report.times[SPARK_JOB] = time.perf_counter_ns() - started_ns
@@ -344,11 +344,11 @@ class EpochRun:
         """Run and commit one epoch; return the positions at the end of the last recorded one."""
         job, started = self._job, time.monotonic()
         job.directory.fence()
-        made = attempts.run(planned, self._journal)
-        if made is None:  # Spark lost output: nothing was recorded
+        outcome = attempts.run(planned, self._journal)
+        if outcome is None:  # Spark lost output: nothing was recorded
             job.sinks.recover()
             return before
-        staged, changes = made
+        staged, changes = outcome
         failpoint("live.staged")
         try:
             recorded = self._journal.put(planned.after, planned.event, staged, changes)

@@ -148,4 +148,4 @@ class EpochStages:
         )
         first, *others = planned.tasks
         inputs = [StageInput(first, views), *map(StageInput, others)]
-        return [pickle.dumps(each, 5) for each in inputs]
+        return [pickle.dumps(stage_input, 5) for stage_input in inputs]

@@ -85,8 +85,8 @@ class EarlySinks:
                 clock.switch(OTHER)
                 if staging is None:
                     clock.switch(START)
-                    made = SinkStaging(self.sink, message, task, clock)
-                    staging = opened.enter_context(made)
+                    sink_staging = SinkStaging(self.sink, message, task, clock)
+                    staging = opened.enter_context(sink_staging)
                 staging.take(row[1])
                 clock.switch(WAIT)
             if staging is None:
@@ -110,14 +110,14 @@ def early_channels(programs: Sequence[LevelProgram]) -> dict[int, frozenset[int]
         spec for program in programs for spec in program.outputs if spec.target_level == SINK_LEVEL
     ]
     last = programs[-1].level
-    found: dict[int, set[int]] = {}
+    by_level: dict[int, set[int]] = {}
     for spec in specs:
-        of_sink = [each for each in specs if each.target_operator == spec.target_operator]
-        levels = {each.source_level for each in of_sink}
-        copies = any(each.partitioner is StreamPartitioner.BROADCAST for each in of_sink)
+        of_sink = [other for other in specs if other.target_operator == spec.target_operator]
+        levels = {other.source_level for other in of_sink}
+        copies = any(other.partitioner is StreamPartitioner.BROADCAST for other in of_sink)
         if len(levels) == 1 and spec.source_level < last and not copies:
-            found.setdefault(spec.source_level, set()).add(spec.id)
-    return {level: frozenset(channels) for level, channels in found.items()}
+            by_level.setdefault(spec.source_level, set()).add(spec.id)
+    return {level: frozenset(channels) for level, channels in by_level.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,8 +195,8 @@ class StartTask:
         forward: list[Row] = []
 
         def rows() -> Iterator[Mapping[str, Any]]:
-            for each in waited_for(inputs, clock):
-                given = pickle.loads(each)
+            for data in waited_for(inputs, clock):
+                given = pickle.loads(data)
                 forward.extend(given.forward)
                 yield from given.rows
 
@@ -375,7 +375,7 @@ class FilesTask:
         del index
         cached = self.columns.take()
         clock = cached.level.clock
-        decoded = (pa.ipc.read_record_batch(pa.py_buffer(each), self.schema) for each in batches)
+        decoded = (pa.ipc.read_record_batch(pa.py_buffer(batch), self.schema) for batch in batches)
         for frames in self.columns.run(cached, decoded):
             before = clock.switch(WAIT)
             yield from frames

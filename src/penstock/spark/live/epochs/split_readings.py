@@ -49,7 +49,7 @@ class LogTail:
         self._is_bounded = is_bounded or source.is_bounded
         self._stops = [stop for _, stop in splits]
         self._now_seconds = now_seconds
-        self._found: tuple[LogSplit, ...] = ()
+        self._splits: tuple[LogSplit, ...] = ()
         self._next_look = now_seconds()
         self._records = self._units = 0.0
         self._planned_units = 0
@@ -66,21 +66,24 @@ class LogTail:
         """True if pending input is known in records."""
         return self._is_counted
 
-    def readable(self, at: Sequence[int], names: Sequence[str]) -> Readable:
+    def readable(self, positions: Sequence[int], names: Sequence[str]) -> Readable:
         """Return the readable ranges; look up splits and heads if that is due."""
         known = tuple(names)
         if self._now_seconds() >= self._next_look or self._ids()[: len(known)] != known:
-            self._look(at, known)
-        new = self._found[len(known) :]
-        begins = (*at, *(split.earliest if split.start is None else split.start for split in new))
-        bounds = [(split.earliest, self._head(number)) for number, split in enumerate(self._found)]
+            self._look(positions, known)
+        new = self._splits[len(known) :]
+        begins = (
+            *positions,
+            *(split.earliest if split.start is None else split.start for split in new),
+        )
+        bounds = [(split.earliest, self._head(number)) for number, split in enumerate(self._splits)]
         return Readable(begins, bounds, self._ids())
 
     def advance(self, readable: Readable, budget: int) -> tuple[list[int], int]:
         """Divide a budget of records among the splits that have more; return positions and records."""
-        ends, left = list(readable.at), budget
+        ends, left = list(readable.positions), budget
         heads = [self._head(number) for number in range(len(ends))]
-        behind = [number for number, at in enumerate(ends) if at < heads[number]]
+        behind = [number for number, end in enumerate(ends) if end < heads[number]]
         self._planned_units = 0
         for rank, number in enumerate(behind):
             share = -(-left // (len(behind) - rank))
@@ -91,19 +94,19 @@ class LogTail:
             left -= ceil(units * self._density)
         return ends, budget - left
 
-    def records_left(self, at: Sequence[int]) -> int:
+    def records_left(self, positions: Sequence[int]) -> int:
         """Return the estimated records between positions and the heads found last."""
         units = sum(
             self._source.exact_cost(split.id, position, self._head(number))
-            for number, (split, position) in enumerate(zip(self._found, at, strict=False))
+            for number, (split, position) in enumerate(zip(self._splits, positions, strict=False))
         )
         return ceil(units * self._density)
 
-    def records_waiting(self, at: Sequence[int]) -> dict[str, int]:
+    def records_waiting(self, positions: Sequence[int]) -> dict[str, int]:
         """Return split to its estimated pending records, of splits that have some."""
         units = {
             split.id: self._source.exact_cost(split.id, position, self._head(number))
-            for number, (split, position) in enumerate(zip(self._found, at, strict=False))
+            for number, (split, position) in enumerate(zip(self._splits, positions, strict=False))
         }
         return {split: ceil(cost * self._density) for split, cost in units.items() if cost}
 
@@ -118,32 +121,32 @@ class LogTail:
         self._is_counted = self._is_counted or self._records >= _ENOUGH
 
     def _ids(self) -> tuple[str, ...]:
-        return tuple(split.id for split in self._found)
+        return tuple(split.id for split in self._splits)
 
     def _head(self, number: int) -> int:
         """Return the position before which records of a split can be read now."""
-        head = self._found[number].head
+        head = self._splits[number].head
         stop = self._stops[number] if number < len(self._stops) else None
         return head if stop is None else min(head, stop)
 
-    def _look(self, at: Sequence[int], names: tuple[str, ...]) -> None:
+    def _look(self, positions: Sequence[int], names: tuple[str, ...]) -> None:
         begun = self._now_seconds()
-        known = dict(zip(names, at, strict=True))
-        found = self._source.exact_discover(known, is_again=True)
-        self._found = found[: len(names)] if self._is_bounded else found
+        known = dict(zip(names, positions, strict=True))
+        splits = self._source.exact_discover(known, is_again=True)
+        self._splits = splits[: len(names)] if self._is_bounded else splits
         now = self._now_seconds()
         pause = max(self._source.discovery_seconds, _SHARE * (now - begun))
         self._next_look = now + pause
 
-    def _forward(self, number: int, at: int, head: int, records: int) -> tuple[int, int]:
+    def _forward(self, number: int, position: int, head: int, records: int) -> tuple[int, int]:
         """Return a position up to the head with about so many records before it, and the cost up to it."""
-        split, budget = self._found[number].id, max(int(records / self._density), 1)
-        until, units = head, self._source.exact_cost(split, at, head)
+        split, budget = self._splits[number].id, max(int(records / self._density), 1)
+        until, units = head, self._source.exact_cost(split, position, head)
         for _ in range(_MOST_CUTS):
             if units <= budget:
                 break
-            until = at + max((until - at) * budget // units, 1)
-            units = self._source.exact_cost(split, at, until)
+            until = position + max((until - position) * budget // units, 1)
+            units = self._source.exact_cost(split, position, until)
             if units <= 2 * budget:
                 break
         return until, units
@@ -207,8 +210,9 @@ def file_readings(job: JobContext, run: RunPlan, pinned: Pinned) -> tuple[FileRe
     interval = checkpoint_interval(job.configuration, backlog=False).total_seconds()
     streams = StreamLimits(interval, job.plan.options.parallelism)
     history = history_read(job.plan, run)
-    found = []
-    for reading, part in ((each, part) for each in run.readings for part in each.parts):
+    readings = []
+    parts = ((reading, part) for reading in run.readings for part in reading.parts)
+    for reading, part in parts:
         described = job.plan.source(reading.source).parts[part]
         how = row_of(described).in_loop
         if how is None:
@@ -228,8 +232,8 @@ def file_readings(job: JobContext, run: RunPlan, pinned: Pinned) -> tuple[FileRe
             ends=reading.ends,
             is_history=(reading.source, part) in history,
         )
-        found.append(how.reading(context, described))
-    return tuple(found)
+        readings.append(how.reading(context, described))
+    return tuple(readings)
 
 
 def _is_read(job: JobContext, source: int, part: int) -> bool:

@@ -62,12 +62,12 @@ def statuses(files: Any) -> list[tuple[str, tuple[int, int]]]:
     matches = list(map(_STATUS.fullmatch, texts)) if texts != [""] else []
     if all(m is not None and m["path"] != _NO_PATH for m in matches):
         return [(metadata_path(m["path"]), (int(m["size"]), int(m["time"]))) for m in matches if m]
-    found = []
+    entries = []
     for index in range(files.size()):  # a file system whose statuses have another format
         file = files.apply(index)
         facts = int(file.getLen()), int(file.getModificationTime())
-        found.append((metadata_path(str(file.getPath().toString())), facts))
-    return found
+        entries.append((metadata_path(str(file.getPath().toString())), facts))
+    return entries
 
 
 def list_files(
@@ -78,7 +78,7 @@ def list_files(
     recursively = options.get("recursivefilelookup") == "true"
     is_by_spark = not options.keys().isdisjoint(FILTERS)
     try:
-        found = (
+        files = (
             None if is_by_spark else list_path(source.path, is_included, recursively=recursively)
         )
     except (OSError, re.error) as cause:
@@ -86,9 +86,9 @@ def list_files(
             f"{source.describe()} cannot be listed: {cause}",
             hint="Make the directory readable to this user, or correct the path.",
         ) from cause
-    if found is not None:
-        return found
-    return [each for each in list_by_spark(session, source) if is_included(each[1])]
+    if files is not None:
+        return files
+    return [file for file in list_by_spark(session, source) if is_included(file[1])]
 
 
 def list_by_spark(session: SparkSession, source: FileSource) -> list[Listed]:
@@ -97,8 +97,8 @@ def list_by_spark(session: SparkSession, source: FileSource) -> list[Listed]:
     try:
         java_frame: Any = reader.load(stream_path(source.path))._jdf  # noqa: SLF001 - its files have sizes and times
         relations = file_relations(java_frame.queryExecution().analyzed())
-        found = [
-            each for relation in relations for each in statuses(relation.location().allFiles())
+        files = [
+            status for relation in relations for status in statuses(relation.location().allFiles())
         ]
     except AnalysisException as cause:
         if cause.getCondition() == "PATH_NOT_FOUND":
@@ -106,7 +106,7 @@ def list_by_spark(session: SparkSession, source: FileSource) -> list[Listed]:
         raise _unlisted(source, cause) from cause
     except Exception as cause:
         raise _unlisted(source, cause) from cause
-    return [(time_ms, name, size) for name, (size, time_ms) in found]
+    return [(time_ms, name, size) for name, (size, time_ms) in files]
 
 
 def listed_now(session: SparkSession, name: str) -> Listed | None:

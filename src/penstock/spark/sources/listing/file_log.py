@@ -52,34 +52,34 @@ class KnownFiles:
     def has(self, name: str) -> bool:
         """Return whether a file is in the set, given its name as `file_paths.plain` gives it."""
         digest = _digest(name)
-        at = self._place(digest)
-        return self._table[at : at + _SLOT] == digest
+        offset = self._place(digest)
+        return self._table[offset : offset + _SLOT] == digest
 
     def __len__(self) -> int:
         """Return the number of names."""
         return self._count
 
     def _put(self, digest: bytes) -> None:
-        at = self._place(digest)
-        if self._table[at : at + _SLOT] == _EMPTY:
-            self._table[at : at + _SLOT] = digest
+        offset = self._place(digest)
+        if self._table[offset : offset + _SLOT] == _EMPTY:
+            self._table[offset : offset + _SLOT] = digest
             self._count += 1
 
     def _place(self, digest: bytes) -> int:
         """Return where a digest is in the table, or would be."""
         table, end = self._table, _SLOT * self._slots
-        at = _SLOT * (int.from_bytes(digest[:8]) % self._slots)
-        while (found := table[at : at + _SLOT]) != digest and found != _EMPTY:
-            at = (at + _SLOT) % end
-        return at
+        offset = _SLOT * (int.from_bytes(digest[:8]) % self._slots)
+        while (entry := table[offset : offset + _SLOT]) != digest and entry != _EMPTY:
+            offset = (offset + _SLOT) % end
+        return offset
 
     def _grow(self) -> None:
         before = self._table
         self._slots *= 2
         self._table = bytearray(_SLOT * self._slots)
         self._count = 0
-        for at in range(0, len(before), _SLOT):
-            if (digest := bytes(before[at : at + _SLOT])) != _EMPTY:
+        for offset in range(0, len(before), _SLOT):
+            if (digest := bytes(before[offset : offset + _SLOT])) != _EMPTY:
                 self._put(digest)
 
 
@@ -132,14 +132,14 @@ class FileLog:
         self.known = KnownFiles()
         self.end = 0
 
-    def open(self, at: int) -> None:
+    def open(self, position: int) -> None:
         """Read the log."""
         if self._directory.is_dir():
             remove_temporaries(self._directory)
-        self._parts, self._unread, self._begin, self.end = [], [], at, 0
+        self._parts, self._unread, self._begin, self.end = [], [], position, 0
         for part, files in _read(self._directory):
             self._take(part, files)
-        _check_complete(self._directory, self.end, at)
+        _check_complete(self._directory, self.end, position)
 
     def add(self, files: Sequence[PinnedFile]) -> bool:
         """Give positions to files; return whether they got them.
@@ -200,12 +200,12 @@ def logged_files(directory: JobPath, until: int) -> dict[str, tuple[int, int]]:
 
     No other thread may merge parts meanwhile.
     """
-    found: dict[str, tuple[int, int]] = {}
+    logged: dict[str, tuple[int, int]] = {}
     for part, files in _read(directory):
         for file in files[: max(until - part.first, 0)]:
-            found[file.uri] = file.size, file.time_ms
-    _check_complete(directory, len(found), until)
-    return found
+            logged[file.uri] = file.size, file.time_ms
+    _check_complete(directory, len(logged), until)
+    return logged
 
 
 def _check_complete(directory: JobPath, files: int, read: int) -> None:
@@ -218,15 +218,17 @@ def _read(directory: JobPath) -> Iterator[tuple[_Part, list[PinnedFile]]]:
     names = [path.name for path in directory.glob("[0-9]*-[0-9]*")]
     parts = sorted((int(name[:_DIGITS]), int(name[_DIGITS + 1 :])) for name in names)
     newest = dict(parts)  # of several parts from one position the one that was merged most often
-    at = 0
+    position = 0
     for first, merges in newest.items():
-        if first > at:
-            raise _damaged(directory, f"nothing has position {at}, and a part begins at {first}")
-        if first == at:
+        if first > position:
+            raise _damaged(
+                directory, f"nothing has position {position}, and a part begins at {first}"
+            )
+        if first == position:
             part = _Part(first, merges, first)
             decoded = _decoded(part.path(directory), part)
             yield decoded
-            at = decoded[0].last
+            position = decoded[0].last
 
 
 def _decoded(path: JobPath, part: _Part) -> tuple[_Part, list[PinnedFile]]:

@@ -96,14 +96,14 @@ class FileReading(ABC):
         return True
 
     @abstractmethod
-    def open(self, at: int) -> None:
+    def open(self, position: int) -> None:
         """Begin, or begin again, behind the files before a position."""
 
     def close(self) -> None:
         """End what `open` began."""
 
     @abstractmethod
-    def advance(self, at: int, most_records: int | None = None) -> int:
+    def advance(self, position: int, most_records: int | None = None) -> int:
         """Return the position behind the files of the next epoch; from now on the files before it have theirs."""
 
     @abstractmethod
@@ -111,11 +111,11 @@ class FileReading(ABC):
         """Return the files of positions `[first, last)`."""
 
     @abstractmethod
-    def is_at_end(self, at: int) -> bool:
+    def is_at_end(self, position: int) -> bool:
         """Return whether no file will have this position."""
 
     @abstractmethod
-    def files_left(self, at: int) -> int:
+    def files_left(self, position: int) -> int:
         """Return the number of known waiting files."""
 
     def is_pinned_here(self, position: int) -> bool:
@@ -169,27 +169,27 @@ class PinnedReading(FileReading):
         self._facts = files
         self._order = reading_order(files) if order is None else order
 
-    def open(self, at: int) -> None:
+    def open(self, position: int) -> None:
         """Do nothing."""
-        del at
+        del position
 
-    def advance(self, at: int, most_records: int | None = None) -> int:
+    def advance(self, position: int, most_records: int | None = None) -> int:
         """Return the position behind the files of the next epoch."""
-        most = self._caps.of(len(self._order) - at)
-        sizes = [self._facts[uri][0] for uri in self._order[at : at + most]]
-        return at + self._taken(sizes, most_records)
+        most = self._caps.of(len(self._order) - position)
+        sizes = [self._facts[uri][0] for uri in self._order[position : position + most]]
+        return position + self._taken(sizes, most_records)
 
     def files(self, first: int, last: int) -> list[PinnedFile]:
         """Return the files of positions `[first, last)`."""
         return [PinnedFile(uri, *self._facts[uri]) for uri in self._order[first:last]]
 
-    def is_at_end(self, at: int) -> bool:
+    def is_at_end(self, position: int) -> bool:
         """Return whether all files are read."""
-        return at == len(self._order)
+        return position == len(self._order)
 
-    def files_left(self, at: int) -> int:
+    def files_left(self, position: int) -> int:
         """Return the number of files that are left."""
-        return len(self._order) - at
+        return len(self._order) - position
 
 
 def reading_order(files: Mapping[str, tuple[int, int]]) -> list[str]:
@@ -242,34 +242,34 @@ class ListedReading(FileReading):
         """True if the directory was listed."""
         return self._is_listed
 
-    def open(self, at: int) -> None:
+    def open(self, position: int) -> None:
         """Read the log."""
-        self._log.open(at)
+        self._log.open(position)
         self._pinned_before = self._log.end
 
-    def advance(self, at: int, most_records: int | None = None) -> int:
+    def advance(self, position: int, most_records: int | None = None) -> int:
         """Return the position behind the files of the next epoch, after giving them positions."""
         if self._now_seconds() >= self._next_look:
             self._look()
-        most = self._caps.of(self.files_left(at))
-        missing = most - (self._log.end - at)
+        most = self._caps.of(self.files_left(position))
+        missing = most - (self._log.end - position)
         if missing > 0 and self._waiting:
             self._pin(missing, most_records)
-        files = self._log.files(at, min(self._log.end, at + most))
-        return at + self._taken([file.size for file in files], most_records)
+        files = self._log.files(position, min(self._log.end, position + most))
+        return position + self._taken([file.size for file in files], most_records)
 
     def files(self, first: int, last: int) -> list[PinnedFile]:
         """Return the files of positions `[first, last)`."""
         return self._log.files(first, last)
 
-    def is_at_end(self, at: int) -> bool:
+    def is_at_end(self, position: int) -> bool:
         """Return False."""
-        del at
+        del position
         return False
 
-    def files_left(self, at: int) -> int:
+    def files_left(self, position: int) -> int:
         """Return the files with a position, and those of the last listing without one."""
-        return self._log.end - at + len(self._waiting)
+        return self._log.end - position + len(self._waiting)
 
     def seconds_to_listing(self) -> float:
         """Return the time until the directory is listed again."""
@@ -304,5 +304,5 @@ class ListedReading(FileReading):
         pinned = [PinnedFile(uri_of(name), size, time_ms) for time_ms, name, size in there]
         if pinned and not self._log.add(pinned):
             known = self._log.known
-            self._waiting = [each for each in self._waiting if not known.has(each[1])]
+            self._waiting = [file for file in self._waiting if not known.has(file[1])]
             self._next_look = self._now_seconds()

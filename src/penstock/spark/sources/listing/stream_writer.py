@@ -102,8 +102,8 @@ def _agree(data: bytes, sums: bytes) -> bool:
     magic, length = _HEADER.unpack_from(sums)
     if magic != _MAGIC or not length:
         return False
-    found = [zlib.crc32(data[at : at + length]) for at in range(0, len(data), length)]
-    return sums[_HEADER.size :] == struct.pack(f">{len(found)}I", *found)
+    checksums = [zlib.crc32(data[start : start + length]) for start in range(0, len(data), length)]
+    return sums[_HEADER.size :] == struct.pack(f">{len(checksums)}I", *checksums)
 
 
 _DIGITS = 12
@@ -150,15 +150,15 @@ class StreamWriter:
         self._stops = threading.Event()
         self._read_to = 0
 
-    def start(self, at: int) -> None:
+    def start(self, position: int) -> None:
         """Start the query, after removing what an earlier driver has left."""
         self._fence()
         create_directory(self._directory)
         for path in self._directory.glob(f"{'[0-9]' * _DIGITS}*"):
-            if not path.name.isdigit() or int(path.name) < at - 1:
+            if not path.name.isdigit() or int(path.name) < position - 1:
                 shutil.rmtree(path, ignore_errors=True)
         self._check_columns()
-        self._read_to = at
+        self._read_to = position
         checkpoint = self._directory / _QUERY
         check_checkpoint(checkpoint)
         limits, session = self._limits, self._frame.sparkSession
