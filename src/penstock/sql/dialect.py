@@ -80,9 +80,9 @@ class FlinkParser(PrestoParser):
 
     def _place(self, token: Token | None = None) -> TextPlace:
         """Return where a token begins; without one where the reader is."""
-        found = token or self._curr
-        if found:
-            place = place_of_token(found)
+        token = token or self._curr
+        if token:
+            place = place_of_token(token)
         else:
             place = (
                 TextPlace(self._prev.line, self._prev.col + 1) if self._prev else TextPlace(1, 1)
@@ -102,10 +102,10 @@ class FlinkParser(PrestoParser):
                 f"the type {name} is not supported ({self._place()})",
                 hint="Use one of the types of docs/sql.md.",
             )
-        found = super()._parse_types(*args, **options)
-        if isinstance(found, exp.DataType) and self._match_text_seq("NOT", "NULL"):
-            found.set("nullable", False)  # noqa: FBT003 - sqlglot's form
-        return found
+        node = super()._parse_types(*args, **options)
+        if isinstance(node, exp.DataType) and self._match_text_seq("NOT", "NULL"):
+            node.set("nullable", False)  # noqa: FBT003 - sqlglot's form
+        return node
 
     def _parse_lambda(self, alias: bool = False) -> exp.Expr | None:  # noqa: FBT001, FBT002 - sqlglot's
         if self._next.token_type is TokenType.FARROW:
@@ -132,9 +132,9 @@ class FlinkParser(PrestoParser):
         """Return whether a call or `NAME =>` is behind the comma, and not a further column."""
         index = self._index
         self._advance()
-        found = self._next.token_type in {TokenType.L_PAREN, TokenType.FARROW}
+        is_argument = self._next.token_type in {TokenType.L_PAREN, TokenType.FARROW}
         self._retreat(index)
-        return found
+        return is_argument
 
     def _parse_table_parts(self, *args: Any, **options: Any) -> exp.Table | exp.Dot | None:
         table = super()._parse_table_parts(*args, **options)
@@ -149,9 +149,9 @@ class FlinkParser(PrestoParser):
     def _parse_hint(self) -> exp.Hint | None:
         if not self._match(TokenType.HINT):
             return None
-        found = exp.Hint(expressions=[])
-        found.meta[_HINTS] = self._hints()
-        return found
+        hint = exp.Hint(expressions=[])
+        hint.meta[_HINTS] = self._hints()
+        return hint
 
 
 class Flink(Presto):
@@ -195,8 +195,8 @@ _WHOLE = re.compile(r"'[^']*'|`[^`]*`|/\*.*?\*/|--[^\n]*|[^'`/-]+|[/-](?![*-])",
 def _unclosed(text: str) -> int:
     """Return where the first text, name or comment begins that has no end."""
     end = 0
-    while (found := _WHOLE.match(text, end)) is not None:
-        end = found.end()
+    while (match := _WHOLE.match(text, end)) is not None:
+        end = match.end()
     return min(end, max(len(text) - 1, 0))
 
 
@@ -208,13 +208,13 @@ def place_of_token(token: Token) -> TextPlace:
 def hints_of(node: exp.Expr) -> tuple[Hint, ...]:
     """Return the hints of a table or of a SELECT, in order."""
     holder = node.args.get("hint") if isinstance(node, exp.Select) else node
-    found: tuple[Hint, ...] = () if holder is None else holder.meta.get(_HINTS, ())
-    return found
+    hints: tuple[Hint, ...] = () if holder is None else holder.meta.get(_HINTS, ())
+    return hints
 
 
 def _hints(token: Token, place: TextPlace) -> Iterator[Hint]:
     """Yield the hints in a comment."""
-    texts = [each.text for each in tokens_of(token.comments[0])]
+    texts = [word.text for word in tokens_of(token.comments[0])]
     while texts:
         name, opened, *_ = [*texts, "", ""]
         if opened != "(" or ")" not in texts:
@@ -243,9 +243,9 @@ def options_of(hints: tuple[Hint, ...]) -> tuple[tuple[str, str], ...]:
                 f"the hint {hint.name} of a table is not supported ({hint.place})",
                 hint="Remove it: a table takes OPTIONS.",
             )
-    found = [pair for hint in hints for pair in hint.arguments]
-    keys = [key for key, _ in found]
-    for key, value in found:
+    pairs = [pair for hint in hints for pair in hint.arguments]
+    keys = [key for key, _ in pairs]
+    for key, value in pairs:
         if keys.count(key) > 1:
             raise SqlError(
                 f"the hint OPTIONS has {key!r} twice ({hints[0].place})",
@@ -256,4 +256,4 @@ def options_of(hints: tuple[Hint, ...]) -> tuple[tuple[str, str], ...]:
                 f"the hint OPTIONS has {key!r} without a value ({hints[0].place})",
                 hint="Write OPTIONS('key' = 'value').",
             )
-    return tuple((key, value or "") for key, value in found)
+    return tuple((key, value or "") for key, value in pairs)

@@ -92,12 +92,12 @@ class NotInDuckDbError(Exception):
 
 def duckdb_text(query: exp.Query, kinds: Kinds, views: Sequence[ViewText] = ()) -> str:
     """Return the text of a query for DuckDB; of the views, each reads those before it only."""
-    found = _checked(query, kinds)
+    statement = _checked(query, kinds)
     if views:
-        found = exp.select("*").from_(found.subquery("query"))
+        statement = exp.select("*").from_(statement.subquery("query"))
         for view in views:
-            found = found.with_(view.alias, as_=_checked(view.query, kinds), copy=False)
-    return found.sql(dialect="duckdb")
+            statement = statement.with_(view.alias, as_=_checked(view.query, kinds), copy=False)
+    return statement.sql(dialect="duckdb")
 
 
 def all_rows(name: str) -> exp.Query:
@@ -150,7 +150,7 @@ def _checked(query: exp.Query, kinds: Kinds) -> exp.Query:
 
 def tables_in(query: exp.Query) -> Iterator[str]:
     """Yield the names of the tables and views that a query reads, each once."""
-    own = {each.alias for each in query.find_all(exp.CTE)}
+    own = {cte.alias for cte in query.find_all(exp.CTE)}
     yield from dict.fromkeys(
         table.name for table in query.find_all(exp.Table) if table.name not in own
     )
@@ -162,10 +162,10 @@ def _check_function(node: exp.Anonymous, kinds: Kinds) -> None:
     if name in _FUNCTIONS:
         return
     arguments = node.expressions
-    found = _types(arguments[0], kinds) if len(arguments) == 1 else frozenset()
-    if name != "AVG" or not found or not (found <= _WHOLE or found <= _FLOATS):
+    type_names = _types(arguments[0], kinds) if len(arguments) == 1 else frozenset()
+    if name != "AVG" or not type_names or not (type_names <= _WHOLE or type_names <= _FLOATS):
         raise _refusal(node, name)
-    if found <= _WHOLE:
+    if type_names <= _WHOLE:
         total, count = (
             exp.Anonymous(this=call, expressions=[arguments[0].copy()]) for call in ("SUM", "COUNT")
         )
@@ -174,10 +174,10 @@ def _check_function(node: exp.Anonymous, kinds: Kinds) -> None:
 
 def _check_product(node: exp.Binary, kinds: Kinds) -> None:
     """Refuse what has another number of digits: divisions but of DOUBLE, and products of DECIMAL."""
-    found = _types(node.this, kinds) | _types(node.expression, kinds)
-    if isinstance(node, exp.Div) and not found & _FLOATS:
+    type_names = _types(node.this, kinds) | _types(node.expression, kinds)
+    if isinstance(node, exp.Div) and not type_names & _FLOATS:
         raise _refusal(node, "a division that is not of a DOUBLE column")
-    if isinstance(node, exp.Mul) and "DECIMAL" in found:
+    if isinstance(node, exp.Mul) and "DECIMAL" in type_names:
         raise _refusal(node, "a product of DECIMAL")
 
 

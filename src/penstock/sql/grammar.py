@@ -56,11 +56,11 @@ def parse_script(text: str, file: str | None = None) -> tuple[Statement, ...]:
 
 def parse_query(text: str) -> exp.Query:
     """Return the tree of a text that is one query."""
-    found = parse_script(text)
-    if len(found) == 1 and isinstance(found[0], Select):
-        return found[0].query
-    is_one = len(found) == 1
-    what = f"{text[:120]!r} is no query" if is_one else f"{len(found)} statements are no query"
+    statements = parse_script(text)
+    if len(statements) == 1 and isinstance(statements[0], Select):
+        return statements[0].query
+    is_one = len(statements) == 1
+    what = f"{text[:120]!r} is no query" if is_one else f"{len(statements)} statements are no query"
     raise SqlError.here(what, hint="Pass one SELECT.")
 
 
@@ -80,7 +80,9 @@ def ends_statement(text: str) -> bool:
         return False  # a text or a comment goes on
     if not words or words[-1] != ";":
         return False
-    begins = [at for at in range(len(words) - 1) if words[at : at + 2] == ["STATEMENT", "SET"]]
+    begins = [
+        index for index in range(len(words) - 1) if words[index : index + 2] == ["STATEMENT", "SET"]
+    ]
     return not begins or "END" in words[begins[-1] :]
 
 
@@ -112,15 +114,15 @@ class StatementParser(TextParser):
 
     def script(self) -> tuple[Statement, ...]:
         """Return the statements."""
-        found = []
+        statements = []
         try:
             while self._curr:
                 if not self._match(TokenType.SEMICOLON):
-                    found.append(self._statement())
+                    statements.append(self._statement())
                     self._end_of_statement()
         except ParseError as cause:
             raise self._unread(cause) from cause
-        return tuple(found)
+        return tuple(statements)
 
     def _statement(self) -> Statement:
         place = self._place()
@@ -212,8 +214,8 @@ class StatementParser(TextParser):
         table.columns.append(column)
 
     def _typed_column(self, name: str, place: TextPlace) -> ColumnDefinition:
-        found = self._parse_types(schema=True, allow_identifiers=False)
-        if not isinstance(found, exp.DataType):
+        kind = self._parse_types(schema=True, allow_identifiers=False)
+        if not isinstance(kind, exp.DataType):
             raise self._fail("a type")
         self._words("NULL")
         is_metadata = self._words("METADATA")
@@ -221,10 +223,10 @@ class StatementParser(TextParser):
         return ColumnDefinition(
             name,
             ColumnKind.METADATA if is_metadata else ColumnKind.PHYSICAL,
-            of_sqlglot(self._placed(found)),
+            of_sqlglot(self._placed(kind)),
             metadata_key=key if is_metadata else None,
             is_virtual=is_metadata and self._words("VIRTUAL"),
-            is_nullable=found.args.get("nullable") is not False,
+            is_nullable=kind.args.get("nullable") is not False,
             place=place,
         )
 
@@ -309,12 +311,12 @@ class StatementParser(TextParser):
         return StatementSet(tuple(inserts), place)
 
     def _execute(self, place: TextPlace) -> Statement:
-        found = self._statement()
-        if not isinstance(found, Insert | Select):
+        statement = self._statement()
+        if not isinstance(statement, Insert | Select):
             raise self._unsupported(
                 "EXECUTE of this statement", place, "EXECUTE is of INSERT and SELECT."
             )
-        return found
+        return statement
 
     # SET, EXPLAIN, SHOW
 
@@ -339,12 +341,12 @@ class StatementParser(TextParser):
                 raise self._unsupported(f"EXPLAIN {detail}", self._place(), "Write EXPLAIN alone.")
         if self._words("STATEMENT", "SET"):
             return Explain(self._statement_set(place), place)
-        found = self._statement()
-        if not isinstance(found, Select | Insert | StatementSet):
+        statement = self._statement()
+        if not isinstance(statement, Select | Insert | StatementSet):
             raise self._unsupported(
                 "EXPLAIN of this statement", place, "EXPLAIN is of SELECT and INSERT."
             )
-        return Explain(found, place)
+        return Explain(statement, place)
 
     def _describe(self, place: TextPlace) -> Describe:
         begin = self._index

@@ -112,7 +112,7 @@ class SqlJob:
 
     def schema_of(self, name: Name, place: TextPlace) -> TableSchema:
         """Return the schema of a table or view."""
-        table = self._found(name, place)
+        table = self._table(name, place)
         if not isinstance(table, SqlView):
             return table.schema
         relation = self.relation(table.query)
@@ -149,7 +149,7 @@ class SqlJob:
             ]
             return "\n".join([*shown, "", environment.explain()])
 
-    def _found(self, name: Name, place: TextPlace) -> SqlTable | SqlView:
+    def _table(self, name: Name, place: TextPlace) -> SqlTable | SqlView:
         table = self._catalogue.find(name)
         if table is None:
             names = self._catalogue.names()
@@ -166,7 +166,7 @@ class SqlJob:
             return self._bound(statement)
 
     def _bound(self, statement: Insert) -> tuple[SqlTable, Relation]:
-        table = self._found(statement.target, statement.place)
+        table = self._table(statement.target, statement.place)
         if isinstance(table, SqlView):
             raise SqlError.here(
                 f"{'.'.join(statement.target)!r} is a view ({statement.place})",
@@ -216,7 +216,7 @@ def _key_of(relation: Relation) -> tuple[str, ...]:
     """Return the names of the smallest set of columns by which rows are unique."""
     if not relation.keys:
         return ()
-    key = min(relation.keys, key=lambda each: (len(each), sorted(each)))
+    key = min(relation.keys, key=lambda key: (len(key), sorted(key)))
     return tuple(relation.columns[position].name for position in sorted(key))
 
 

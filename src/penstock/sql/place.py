@@ -49,9 +49,9 @@ class TextPlace:
 
 def place_of(node: exp.Expr) -> TextPlace | None:
     """Return the first place that is known of a node or of what is in it, or else of what it is in."""
-    found = list(_known(node))
-    if found:
-        return min(found, key=lambda each: (each.line, each.column))
+    places = list(_known(node))
+    if places:
+        return min(places, key=lambda place: (place.line, place.column))
     return None if node.parent is None else place_of(node.parent)
 
 

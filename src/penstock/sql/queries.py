@@ -19,16 +19,16 @@ from penstock.types.row import Row
 
 def query_streams(environment: Any, text: str, tables: Mapping[str, Any]) -> DataStream[Row]:
     """Return the rows of a query over streams; see `StreamExecutionEnvironment.sql`."""
-    made = {}
-    for name, each in tables.items():
-        if not isinstance(each, DataStream | StreamTable):
+    stream_tables = {}
+    for name, table in tables.items():
+        if not isinstance(table, DataStream | StreamTable):
             raise ArgumentError.here(
-                f"sql got the table {name!r}, which is {type(each).__name__}",
+                f"sql got the table {name!r}, which is {type(table).__name__}",
                 hint="Pass streams of declared rows or tuples.",
             )
-        made[name] = each if isinstance(each, StreamTable) else StreamTable(each)
+        stream_tables[name] = table if isinstance(table, StreamTable) else StreamTable(table)
     with in_zone_of(environment):
-        relation = relation_of(text, StreamCatalogue(made, {}, environment.sql_session))
+        relation = relation_of(text, StreamCatalogue(stream_tables, {}, environment.sql_session))
         is_batch = runs_as_batch(environment, [relation])
         return Lowering(environment).stream(final_rows(relation) if is_batch else relation)
 

@@ -103,8 +103,8 @@ class SqlResult:
 
     def cells(self, row: Row) -> list[str]:
         """Return a row as texts, its kind first if rows are changes."""
-        found = [row.get_row_kind().short_string] if self.changes else []
-        return found + ["NULL" if value is None else str(value) for value in row]
+        cells = [row.get_row_kind().short_string] if self.changes else []
+        return cells + ["NULL" if value is None else str(value) for value in row]
 
 
 def described(schema: TableSchema) -> SqlResult:

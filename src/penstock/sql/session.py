@@ -68,15 +68,15 @@ def declared_function(name: str, target: str, place: TextPlace) -> SqlFunction:
             f"the function {name!r} is {target!r}, and {module_name!r} cannot be imported: {cause} ({place})",
             hint="Write AS 'module.name', with a module beside the script or among those that are installed.",
         ) from cause
-    found = getattr(module, attribute, None)
-    if found is None:
+    function = getattr(module, attribute, None)
+    if function is None:
         raise SqlError.here(
             f"the module {module_name!r} has no {attribute!r} ({place}){did_you_mean(attribute, tuple(vars(module)))}",
             hint="Correct the name.",
         )
-    if not isinstance(found, UserDefinedFunction):
-        raise SqlError.here(f"the function {name!r} is {found!r} ({place})", hint=_HOW)
-    return named_function(name, found)
+    if not isinstance(function, UserDefinedFunction):
+        raise SqlError.here(f"the function {name!r} is {function!r} ({place})", hint=_HOW)
+    return named_function(name, function)
 
 
 P = ParamSpec("P")
@@ -163,15 +163,15 @@ class SqlSession:
         INSERTs that follow each other are one job, which runs before the next SELECT and at the end of the script.
         """
         self._job = None
-        found = SqlResult.done("nothing")
+        result = SqlResult.done("nothing")
         for statement in parse_script(script, file):
             if not isinstance(statement, _ADDS_TO_JOB):
                 self._run(show)
-            found = self.apply(statement)
+            result = self.apply(statement)
             if show is not None:
-                show(found)
+                show(result)
         ran = self._run(show)
-        return found if ran is None else ran
+        return result if ran is None else ran
 
     @_by_recursion
     def add(self, script: str, file: str | None = None) -> None:
@@ -203,8 +203,8 @@ class SqlSession:
                     parts.append(job.explained(statement))
                     job.add_all(statement)
             else:
-                found = self.apply(statement)
-                parts += [found.text] if found.is_answer and found.text else []
+                result = self.apply(statement)
+                parts += [result.text] if result.is_answer and result.text else []
         with in_zone_of(self.environment):
             job.build()
         if self.environment.graph.has_sink():
@@ -297,8 +297,8 @@ class SqlSession:
         owner: dict[str, Any] = self._functions if kind == "function" else self._tables
         known = [
             key
-            for key, each in owner.items()
-            if kind == "function" or _is_table(each) == (kind == "table")
+            for key, entry in owner.items()
+            if kind == "function" or _is_table(entry) == (kind == "table")
         ]
         key = name.lower() if kind == "function" else name
         if key not in known:
@@ -343,8 +343,8 @@ class SqlSession:
     def describe(self, statement: Describe) -> SqlResult:
         """Return the columns of a table or view."""
         job = SqlJob(self.environment, self)
-        found = job.schema_of(statement.name, statement.place)
-        return described(found)
+        schema = job.schema_of(statement.name, statement.place)
+        return described(schema)
 
     def show(self, statement: Show) -> SqlResult:
         """Return names, or the text of a table or view."""
@@ -355,11 +355,11 @@ class SqlSession:
             return SqlResult.of_text(text_of_table(table, _simple(statement.name)))
         names = {
             "TABLES": self._tables,
-            "VIEWS": [key for key, each in self._tables.items() if not _is_table(each)],
+            "VIEWS": [key for key, entry in self._tables.items() if not _is_table(entry)],
             "FUNCTIONS": self._functions,
         }[statement.what]
         heading = f"{statement.what.lower()[:-1]} name"
-        return SqlResult.of_values((heading,), [(each,) for each in sorted(names)])
+        return SqlResult.of_values((heading,), [(name,) for name in sorted(names)])
 
     def set_option(self, statement: SetOption) -> SqlResult:
         """Set or reset an option, or return all."""

@@ -39,8 +39,8 @@ def _imported(
 ) -> ModuleType:
     """Import as `__import__` does, and sources of sqlglot for modules of it."""
     is_library = level == 0 and (name == _LIBRARY or name.startswith(f"{_LIBRARY}."))
-    found = _source_name(name) if is_library else name
-    return builtins.__import__(found, globals, locals, fromlist or (), level)
+    full_name = _source_name(name) if is_library else name
+    return builtins.__import__(full_name, globals, locals, fromlist or (), level)
 
 
 class _Loader(SourceFileLoader):
@@ -82,7 +82,7 @@ def _name_of_library() -> str:
     root = Path(spec.origin).parent
     if not any((root / f"parser{suffix}").exists() for suffix in EXTENSION_SUFFIXES):
         return _LIBRARY
-    if not any(isinstance(each, _Finder) for each in sys.meta_path):
+    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         # Before that of paths, which prefers extension modules.
         sys.meta_path.insert(0, _Finder(root))
     return _SOURCES

@@ -81,14 +81,14 @@ class StreamCatalogue:
 
     def find(self, name: tuple[str, ...]) -> SqlTable | SqlView | None:
         """Return the table or view of a name, None if there is none."""
-        found = self._tables.get(".".join(name))
-        return found if found is not None or self._others is None else self._others.find(name)
+        table = self._tables.get(".".join(name))
+        return table if table is not None or self._others is None else self._others.find(name)
 
     def find_function(self, name: str) -> SqlFunction | None:
         """Return a function of the user, None if there is none of that name."""
-        found = self._functions.get(name)
-        is_last = found is not None or self._others is None
-        return found if is_last or self._others is None else self._others.find_function(name)
+        function = self._functions.get(name)
+        is_last = function is not None or self._others is None
+        return function if is_last or self._others is None else self._others.find_function(name)
 
     def names(self) -> tuple[str, ...]:
         """Return the names of all tables and views."""

@@ -169,8 +169,8 @@ def _is_joined(node: exp.Expr, name: str) -> bool:
 
 
 def _first_node(value: Any) -> exp.Expr | None:
-    found = value[0] if isinstance(value, list) else value
-    return found if isinstance(found, exp.Expr) else None
+    node = value[0] if isinstance(value, list) else value
+    return node if isinstance(node, exp.Expr) else None
 
 
 BEGIN_QUERY = frozenset({TokenType.SELECT, TokenType.WITH, TokenType.VALUES, TokenType.L_PAREN})
@@ -191,40 +191,40 @@ class TextParser(FlinkParser):
 
     def _options(self) -> tuple[tuple[str, str], ...]:
         self._expect("(")
-        found: list[tuple[str, str]] = []
+        options: list[tuple[str, str]] = []
         while not self._words(")"):
             key = self._text()
             self._expect("=")
-            found.append((key, self._text()))
+            options.append((key, self._text()))
             if not self._words(",") and self._curr.text != ")":
                 raise self._fail("a comma or )")
-        return tuple(found)
+        return tuple(options)
 
     def _names(self) -> tuple[str, ...]:
         self._expect("(")
-        found = [self._identifier()]
+        names = [self._identifier()]
         while self._words(","):
             place = self._place()
-            found.append(self._identifier())
-            if found[-1] in found[:-1]:
+            names.append(self._identifier())
+            if names[-1] in names[:-1]:
                 raise wrong_at(
-                    f"the name {found[-1]!r} is there twice", place, hint="Remove one of them."
+                    f"the name {names[-1]!r} is there twice", place, hint="Remove one of them."
                 )
         self._expect(")")
-        return tuple(found)
+        return tuple(names)
 
     def _name(self) -> Name:
-        found = [self._identifier()]
+        parts = [self._identifier()]
         while self._match(TokenType.DOT):
-            found.append(self._identifier())
-        return tuple(found)
+            parts.append(self._identifier())
+        return tuple(parts)
 
     def _identifier(self) -> str:
         is_text = self._curr.token_type is TokenType.STRING
-        found = None if is_text else self._parse_id_var()
-        if found is None:
+        identifier = None if is_text else self._parse_id_var()
+        if identifier is None:
             raise self._fail("a name")
-        return found.name
+        return identifier.name
 
     def _text(self) -> str:
         if not self._match(TokenType.STRING):
@@ -232,10 +232,10 @@ class TextParser(FlinkParser):
         return self._prev.text
 
     def _scalar(self) -> exp.Expr:
-        found = self._parse_disjunction()
-        if found is None:
+        scalar = self._parse_disjunction()
+        if scalar is None:
             raise self._fail("an expression")
-        return self._placed(found)
+        return self._placed(scalar)
 
     def _comment(self) -> None:
         if self._words("COMMENT"):
@@ -263,20 +263,20 @@ class TextParser(FlinkParser):
     def _query(self) -> exp.Query:
         if self._curr.token_type not in BEGIN_QUERY:
             raise self._fail("a query")
-        found = self._parse_ddl_select()
+        query = self._parse_ddl_select()
         self._no_clause_behind()
-        if isinstance(found, exp.Values):
-            limits = {key: found.args.pop(key, None) for key in ("order", "limit", "offset")}
-            found = exp.select("*").from_(found, copy=False)
+        if isinstance(query, exp.Values):
+            limits = {key: query.args.pop(key, None) for key in ("order", "limit", "offset")}
+            query = exp.select("*").from_(query, copy=False)
             for key, part in limits.items():
-                found.set(key, part)
-        if not isinstance(found, exp.Query):
+                query.set(key, part)
+        if not isinstance(query, exp.Query):
             raise self._fail("a query")
-        if any(not each.expressions for each in found.find_all(exp.Select)):
+        if any(not select.expressions for select in query.find_all(exp.Select)):
             raise self._fail("columns of SELECT", None if self._curr else self._prev)
-        self._placed(found)
-        check_parts(found)
-        return found
+        self._placed(query)
+        check_parts(query)
+        return query
 
     def _no_clause_behind(self) -> None:
         """Refuse what sqlglot has read as an alias, and is the first word of a clause."""
@@ -292,9 +292,9 @@ class TextParser(FlinkParser):
     def _placed(self, node: N) -> N:
         """Return a tree with the name of the file wherever it has a position."""
         if self.file is not None:
-            for each in node.walk():
-                if "line" in each.meta:
-                    each.meta["file"] = self.file
+            for part in node.walk():
+                if "line" in part.meta:
+                    part.meta["file"] = self.file
         return node
 
     def _unsupported(self, construct: str, place: TextPlace, hint: str | None = None) -> SqlError:
@@ -305,11 +305,11 @@ class TextParser(FlinkParser):
         )
 
     def _fail(self, expected: str, token: Token | None = None) -> SqlError:
-        found = token or self._curr
+        token = token or self._curr
         raise wrong_at(
-            f"expected {expected} instead of {_shown(found)}",
-            self._place(found),
-            hint=_ADVICE.get(found.text, _GENERAL_ADVICE),
+            f"expected {expected} instead of {_shown(token)}",
+            self._place(token),
+            hint=_ADVICE.get(token.text, _GENERAL_ADVICE),
         )
 
     def _unread(self, cause: ParseError) -> SqlError:

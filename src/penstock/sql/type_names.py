@@ -58,7 +58,7 @@ def of_sqlglot(data_type: exp.DataType) -> SqlType:
     if kind == _KIND.USERDEFINED and str(data_type.args.get("kind", "")).upper() == "BYTES":
         return BYTES
     if kind == _KIND.DECIMAL:
-        digits = [int(each.name) for each in inside]
+        digits = [int(parameter.name) for parameter in inside]
         precision, scale = [*digits, *(10, 0)[len(digits) :]]
         if not 1 <= precision <= MOST_DIGITS or not 0 <= scale <= precision:
             raise unsupported(
@@ -71,7 +71,7 @@ def of_sqlglot(data_type: exp.DataType) -> SqlType:
         return SqlType("MAP", components=tuple(map(of_sqlglot, inside)))
     if kind == _KIND.STRUCT:
         return row(
-            tuple(each.name for each in inside),
-            tuple(of_sqlglot(each.args["kind"]) for each in inside),
+            tuple(field.name for field in inside),
+            tuple(of_sqlglot(field.args["kind"]) for field in inside),
         )
     raise unsupported(f"the type {data_type.sql()}", data_type, hint="Use one of docs/sql.md.")

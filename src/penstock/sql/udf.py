@@ -231,7 +231,7 @@ def udtf(
         )
     function = _made(f, TableFunction, "udtf")
     given = [result_types] if isinstance(result_types, ResultType) else result_types
-    types = [_type(each, "udtf") for each in given or (None,)]
+    types = [_type(result_type, "udtf") for result_type in given or (None,)]
     rows = types[0] if len(types) == 1 and types[0].name == "ROW" else None
     if rows is None:
         rows = row(tuple(f"f{i}" for i in range(len(types))), tuple(types))
@@ -276,12 +276,12 @@ def udaf(
 
 
 def _made(f: Any, base: type, what: str) -> Any:
-    made = f() if isinstance(f, type) and issubclass(f, base) else f
-    if not (isinstance(made, base) or (callable(made) and not isinstance(made, type))):
+    function = f() if isinstance(f, type) and issubclass(f, base) else f
+    if not (isinstance(function, base) or (callable(function) and not isinstance(function, type))):
         raise ArgumentError.here(
             f"{what} got {f!r}", hint=f"Pass a function, or an instance of {base.__name__}."
         )
-    return made
+    return function
 
 
 def _type(given: ResultType | None, what: str) -> SqlType:
@@ -350,27 +350,27 @@ class _OfColumns(_Opened):
         Raises:
             ArgumentError: The function returned more or fewer.
         """
-        given = [_series(each) for each in columns] if self._is_pandas else columns
-        found = super().__call__(*given)
-        made = (
-            found
-            if isinstance(found, pa.Array | pa.ChunkedArray)
-            else pa.array(found, from_pandas=self._is_pandas)
+        given = [_series(column) for column in columns] if self._is_pandas else columns
+        result = super().__call__(*given)
+        array = (
+            result
+            if isinstance(result, pa.Array | pa.ChunkedArray)
+            else pa.array(result, from_pandas=self._is_pandas)
         )
-        if len(made) != count:
+        if len(array) != count:
             raise ArgumentError.here(
-                f"a function of columns returned {len(made)} values for {count} rows",
+                f"a function of columns returned {len(array)} values for {count} rows",
                 hint="Return one value per row.",
             )
-        values: list[Any] = made.to_pylist()
+        values: list[Any] = array.to_pylist()
         return values
 
 
 def _series(column: pa.Array) -> Any:
     """Return a Series, whose dtype does not depend on which rows have NULL: how rows are cut changes nothing."""
     dtype = _NULLABLE.get(column.type)
-    found = column.to_pandas(integer_object_nulls=True)
-    return found if dtype is None else found.astype(dtype)
+    series = column.to_pandas(integer_object_nulls=True)
+    return series if dtype is None else series.astype(dtype)
 
 
 class _RowsOf(_Opened):
@@ -386,6 +386,6 @@ class _RowsOf(_Opened):
 
     def __call__(self, *args: Any) -> Iterator[Row]:
         """Yield the rows for the arguments."""
-        for each in super().__call__(*args) or ():
-            is_row = isinstance(each, tuple | list | Row)
-            yield self._coerce(each if is_row else (each,))
+        for result in super().__call__(*args) or ():
+            is_row = isinstance(result, tuple | list | Row)
+            yield self._coerce(result if is_row else (result,))

@@ -74,8 +74,8 @@ def _add_float(parts: Parts, value: float, sign: int) -> None:
             (parts[1], parts[2]), exact_sums.parts_of(value), sign
         )
     else:
-        at = _NAN if math.isnan(value) else _UP if value > 0 else _DOWN
-        parts[at] += sign
+        index = _NAN if math.isnan(value) else _UP if value > 0 else _DOWN
+        parts[index] += sign
 
 
 def _quotient_of(target: SqlType) -> Callable[[Parts, int], float]:
@@ -118,7 +118,7 @@ def _sum(source: SqlType, target: SqlType) -> Accumulator:
 
 
 def _avg(source: SqlType, target: SqlType) -> Accumulator:
-    found, float_quotient = _sum(source, target), _quotient_of(target)
+    total, float_quotient = _sum(source, target), _quotient_of(target)
 
     def of_whole(parts: Parts) -> Any:
         if parts[0] <= 0:
@@ -135,13 +135,13 @@ def _avg(source: SqlType, target: SqlType) -> Accumulator:
     result = (
         of_whole if source.name in WHOLE else of_decimal if source.name == "DECIMAL" else of_float
     )
-    return Accumulator(found.types, found.start, found.add, result)
+    return Accumulator(total.types, total.start, total.add, result)
 
 
 def _variance(*, is_sample: bool, is_root: bool) -> Callable[[SqlType, SqlType], Accumulator]:
     """Return the accumulator of a variance: exact sums of values and of their squares."""
 
-    def made(_: SqlType, __: SqlType) -> Accumulator:
+    def accumulator(_: SqlType, __: SqlType) -> Accumulator:
         def add(parts: Parts, value: Any, sign: int) -> None:
             number = float(value)
             if not math.isfinite(number):
@@ -163,13 +163,13 @@ def _variance(*, is_sample: bool, is_root: bool) -> Callable[[SqlType, SqlType],
             # count * sum of squares - square of the sum, over count * divisor
             squares = (parts[3] * count, parts[4])
             spread = exact_sums.added(squares, exact_sums.squared((parts[1], parts[2])), -1)
-            found = exact_sums.quotient(spread, count * divisor)
-            return math.sqrt(found) if is_root else found
+            variance = exact_sums.quotient(spread, count * divisor)
+            return math.sqrt(variance) if is_root else variance
 
         types = (Types.LONG(), Types.BIG_INT(), Types.LONG(), Types.BIG_INT(), Types.LONG())
         return Accumulator(types, (0,) * 5, add, result)
 
-    return made
+    return accumulator
 
 
 ACCUMULATORS: dict[str, Callable[[SqlType, SqlType], Accumulator]] = {

@@ -23,11 +23,11 @@ class RowMaker:
 
     def rows(self, values: list[list[Any]], kind: RowKind = RowKind.INSERT) -> list[Row]:
         """Return rows of a kind, which own the lists of values."""
-        made = self._make(values)
+        rows = self._make(values)
         if kind is not RowKind.INSERT:
-            for row in made:
+            for row in rows:
                 row.set_row_kind(kind)
-        return made
+        return rows
 
     def difference(self, before: list[Any] | None, now: list[Any] | None) -> list[Row]:
         """Return the changes from one row of a key to another; None is no row."""

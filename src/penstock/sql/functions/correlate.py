@@ -29,13 +29,13 @@ class CorrelateRows:
         """Return the rows."""
         values = values_of_row(row)
         spec = self._spec
-        found = self._rows(*self._arguments.of(values))
+        rows = self._rows(*self._arguments.of(values))
         if spec.with_number:
-            found = [[*each, at] for at, each in enumerate(found, 1)]
-        made = [[*values, *each] for each in found]
-        if not made and self._keeps_unmatched:
-            made = [[*values, *[None] * spec.width]]
-        return self._maker.rows(made, row.get_row_kind())
+            rows = [[*fields, number] for number, fields in enumerate(rows, 1)]
+        joined = [[*values, *fields] for fields in rows]
+        if not joined and self._keeps_unmatched:
+            joined = [[*values, *[None] * spec.width]]
+        return self._maker.rows(joined, row.get_row_kind())
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restored, (self._spec, self._maker.names, self._keeps_unmatched)
@@ -46,16 +46,16 @@ def _restored(spec: CorrelateSpec, names: tuple[str, ...], keeps_unmatched: bool
 
 
 def _array(_: CorrelateSpec) -> Callable[..., Iterable[Any]]:
-    return lambda values: [[each] for each in values or ()]
+    return lambda values: [[element] for element in values or ()]
 
 
 def _inner_rows(spec: CorrelateSpec) -> Callable[..., Iterable[Any]]:
     width = spec.width - spec.with_number
-    return lambda values: [[None] * width if each is None else list(each) for each in values or ()]
+    return lambda values: [[None] * width if row is None else list(row) for row in values or ()]
 
 
 def _map(_: CorrelateSpec) -> Callable[..., Iterable[Any]]:
-    return lambda values: [list(each) for each in (values or {}).items()]
+    return lambda values: [list(pair) for pair in (values or {}).items()]
 
 
 def _copies(_: CorrelateSpec) -> Callable[..., Iterable[Any]]:
@@ -67,9 +67,9 @@ def _call(spec: CorrelateSpec) -> Callable[..., Iterable[Any]]:
     assert spec.result is not None, "a table function has a type"
     coerce, is_row = spec.result.coerce, hasattr(spec.result, "field_types")
 
-    def made(*values: Any) -> list[Any]:
+    def call(*values: Any) -> list[Any]:
         try:
-            found = [coerce(each) for each in evaluate(*values) or ()]
+            results = [coerce(result) for result in evaluate(*values) or ()]
         except PenstockError:
             raise
         except Exception as cause:
@@ -77,9 +77,9 @@ def _call(spec: CorrelateSpec) -> Callable[..., Iterable[Any]]:
                 f"the table function {spec.name} failed for {values!r:.200}: {cause!r}",
                 hint="Correct the function.",
             ) from cause
-        return [list(each) if is_row else [each] for each in found]
+        return [list(result) if is_row else [result] for result in results]
 
-    return made
+    return call
 
 
 _MAKERS: dict[str, Callable[[CorrelateSpec], Callable[..., Iterable[Any]]]] = {

@@ -53,6 +53,6 @@ class NormalizeFunction:
         if now is None:
             self._row.clear()
         else:
-            (made,) = self._maker.rows([list(now)])
-            self._row.update(made)
+            (newest,) = self._maker.rows([list(now)])
+            self._row.update(newest)
         return self._maker.difference(before, now)

@@ -45,17 +45,17 @@ class ColumnsCall:
     @property
     def function(self) -> FunctionOfColumns:
         """The function of the user."""
-        made: FunctionOfColumns = self.call.parameters[0]
-        return made
+        function: FunctionOfColumns = self.call.parameters[0]
+        return function
 
     def values(self, rows: Sequence[Sequence[Any]]) -> list[Any]:
         """Return a value per row."""
         arguments = self.call.arguments
         read = RowValues(arguments).of
-        kinds = Types.ROW([each.type.type_info for each in arguments])
+        kinds = Types.ROW([argument.type.type_info for argument in arguments])
         columns = arrow_columns(kinds, [tuple(read(row)) for row in rows]) if arguments else []
         try:
-            found = self.function.of_columns(columns, len(rows))
+            results = self.function.of_columns(columns, len(rows))
         except PenstockError:
             raise
         except Exception as wrong:
@@ -65,7 +65,7 @@ class ColumnsCall:
                 hint="Correct the function.",
             ) from wrong
         coerce = self.call.type.type_info.coerce
-        return [None if value is None else coerce(value) for value in found]
+        return [None if value is None else coerce(value) for value in results]
 
 
 def takes_columns(scalar: Expression) -> bool:
@@ -94,20 +94,20 @@ class ProjectColumns:
         """Make the function."""
         self._width, self._outputs, self._names = width, tuple(outputs), tuple(names)
         self._calls: list[ColumnsCall] = []
-        self._values = RowValues([self._without_calls(each) for each in outputs])
+        self._values = RowValues([self._without_calls(output) for output in outputs])
         self._make = row_factory(self._names)
 
     def __call__(self, rows: list[Row]) -> list[Row]:
         """Return the rows that are made of rows."""
         values = [list(values_of_row(row)) for row in rows]
-        for each in self._calls:
-            for of_row, found in zip(values, each.values(values), strict=True):
-                of_row.append(found)
+        for call in self._calls:
+            for of_row, value in zip(values, call.values(values), strict=True):
+                of_row.append(value)
         of: Callable[[Sequence[Any]], list[Any]] = self._values.of
-        made: list[Row] = self._make([of(row) for row in values])
-        for row, given in zip(made, rows, strict=True):
+        projected: list[Row] = self._make([of(row) for row in values])
+        for row, given in zip(projected, rows, strict=True):
             row.set_row_kind(given.get_row_kind())
-        return made
+        return projected
 
     def __reduce__(self) -> tuple[Any, ...]:
         return ProjectColumns, (self._width, self._outputs, self._names)
@@ -117,8 +117,8 @@ class ProjectColumns:
         if not isinstance(scalar, Call):
             return scalar
         arguments = list(scalar.arguments)
-        for at in range(1 if scalar.function in _LAZY else len(arguments)):
-            arguments[at] = self._without_calls(arguments[at])
+        for position in range(1 if scalar.function in _LAZY else len(arguments)):
+            arguments[position] = self._without_calls(arguments[position])
         call = replace(scalar, arguments=tuple(arguments))
         if not takes_columns(call):
             return call

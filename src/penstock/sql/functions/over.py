@@ -79,20 +79,20 @@ class OverFunction:
                 del counts[values]
                 self._rows.remove(values)
         after = Counter(self._results(counts))
-        gone = [list(each) for each in (before - after).elements()]
-        come = [list(each) for each in (after - before).elements()]
+        gone = [list(fields) for fields in (before - after).elements()]
+        come = [list(fields) for fields in (after - before).elements()]
         return [*self._maker.rows(gone, RowKind.DELETE), *self._maker.rows(come)]
 
     def _results(self, counts: dict[tuple[Any, ...], int]) -> Rows:
-        found = [values for values, count in counts.items() for _ in range(max(count, 0))]
-        found.sort(key=self._sorter.key)
-        if not found:
+        rows = [values for values, count in counts.items() for _ in range(max(count, 0))]
+        rows.sort(key=self._sorter.key)
+        if not rows:
             return []
-        made = [
-            values_over(each, found, bounds_of(each.frame, found, self._spec.order, self._peers))
-            for each in self._spec.calls
+        results = [
+            values_over(call, rows, bounds_of(call.frame, rows, self._spec.order, self._peers))
+            for call in self._spec.calls
         ]
-        return [(*row, *more) for row, more in zip(found, zip(*made, strict=True), strict=True)]
+        return [(*row, *more) for row, more in zip(rows, zip(*results, strict=True), strict=True)]
 
 
 def bounds_of(frame: Frame, rows: Rows, order: Sequence[SortColumn], peers: RowOrder) -> Bounds:
@@ -102,21 +102,21 @@ def bounds_of(frame: Frame, rows: Rows, order: Sequence[SortColumn], peers: RowO
         return [(0, count)] * count
     if frame.counts_rows:
         back = frame.preceding
-        return [(0 if back is None else max(0, at - back), at + 1) for at in range(count)]
+        return [(0 if back is None else max(0, index - back), index + 1) for index in range(count)]
     ends, starts = [count] * count, [0] * count
-    for at in range(count - 1, 0, -1):
-        ends[at - 1] = at if peers.compare(rows[at - 1], rows[at]) else ends[at]
-    for at in range(1, count):
-        starts[at] = at if peers.compare(rows[at - 1], rows[at]) else starts[at - 1]
+    for index in range(count - 1, 0, -1):
+        ends[index - 1] = index if peers.compare(rows[index - 1], rows[index]) else ends[index]
+    for index in range(1, count):
+        starts[index] = index if peers.compare(rows[index - 1], rows[index]) else starts[index - 1]
     if frame.preceding is None:
         return [(0, end) for end in ends]
     first = 0
-    made = []
-    for at, row in enumerate(rows):
+    bounds = []
+    for index, row in enumerate(rows):
         while not _reaches(rows[first], row, order[0], frame.preceding):
             first += 1
-        made.append((min(first, starts[at]), ends[at]))
-    return made
+        bounds.append((min(first, starts[index]), ends[index]))
+    return bounds
 
 
 def _reaches(early: Sequence[Any], late: Sequence[Any], column: SortColumn, distance: int) -> bool:
@@ -135,7 +135,7 @@ def values_over(over: OverCall, rows: Rows, bounds: Bounds) -> list[Any]:
         return positional(over, rows, bounds)
     sliding = FrameAggregate(over.call)
     first = last = 0
-    made = []
+    values = []
     for start, end in bounds:
         while last < end:
             sliding.change(rows[last], 1)
@@ -143,8 +143,8 @@ def values_over(over: OverCall, rows: Rows, bounds: Bounds) -> list[Any]:
         while first < start:
             sliding.change(rows[first], -1)
             first += 1
-        made.append(sliding.result())
-    return made
+        values.append(sliding.result())
+    return values
 
 
 class FrameAggregate:
@@ -201,36 +201,36 @@ class FrameAggregate:
             return self._accumulator.result(self.parts)
         if not self.needs_values or self._choose is None:
             return self.parts[0]
-        return self._choose(float(each) if self._is_float else each for each in self.counts)
+        return self._choose(float(value) if self._is_float else value for value in self.counts)
 
 
 def _neighbour(direction: int) -> Callable[[OverCall, Rows, Bounds], list[Any]]:
-    def made(over: OverCall, rows: Rows, _: Bounds) -> list[Any]:
-        (at, *_rest), count = over.call.arguments, len(rows)
-        found = []
+    def neighbours(over: OverCall, rows: Rows, _: Bounds) -> list[Any]:
+        (position, *_rest), count = over.call.arguments, len(rows)
+        values = []
         for number, row in enumerate(rows):
             other = number + direction * over.offset
             if 0 <= other < count:
-                found.append(rows[other][at])
+                values.append(rows[other][position])
             else:
-                found.append(None if over.default is None else row[over.default])
-        return found
+                values.append(None if over.default is None else row[over.default])
+        return values
 
-    return made
+    return neighbours
 
 
 def _ranked(over: OverCall, rows: Rows, bounds: Bounds) -> list[int]:
-    number, made = RANK_OF[over.call.function], []
+    number, ranks = RANK_OF[over.call.function], []
     first = groups = 0
-    for at in range(len(rows)):
-        if at and bounds[at][1] != bounds[at - 1][1]:
-            first, groups = at, groups + 1
-        made.append(number(first, groups, at - first))
-    return made
+    for position in range(len(rows)):
+        if position and bounds[position][1] != bounds[position - 1][1]:
+            first, groups = position, groups + 1
+        ranks.append(number(first, groups, position - first))
+    return ranks
 
 
 RANK_OF: dict[str, Callable[[int, int, int], int]] = {
-    "ROW_NUMBER": lambda rows, _, at: rows + at + 1,
+    "ROW_NUMBER": lambda rows, _, place: rows + place + 1,
     "RANK": lambda rows, _, __: rows + 1,
     "DENSE_RANK": lambda _, groups, __: groups + 1,
 }

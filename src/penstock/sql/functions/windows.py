@@ -62,11 +62,11 @@ class AssignWindows:
         if time is None:
             return []
         moment = self._moment
-        made = [
+        rows = [
             [*values, moment(start), moment(end), moment(end) - _MILLISECOND]
             for start, end in self._windows(self._millis(time))
         ]
-        return self._maker.rows(made, row.get_row_kind())
+        return self._maker.rows(rows, row.get_row_kind())
 
     def __reduce__(self) -> tuple[Any, ...]:
         return AssignWindows, (self._spec, self._maker.names)
@@ -124,7 +124,7 @@ class SessionFunction(KeyedProcessFunction[Any, Any, Row]):
 
     def _meets_open_session(self, millis: int) -> bool:
         """Return whether the window of a time touches that of a row that waits: its session is open."""
-        return any(abs(each - millis) <= self._spec.size_ms for each in self._rows.keys())  # noqa: SIM118 - a state
+        return any(abs(time - millis) <= self._spec.size_ms for time in self._rows.keys())  # noqa: SIM118 - a state
 
     def on_timer(self, timestamp: int, ctx: Any) -> Iterator[Row]:
         """Emit the session that ends behind a time, if one does."""
@@ -133,16 +133,16 @@ class SessionFunction(KeyedProcessFunction[Any, Any, Row]):
         times = sorted(self._rows.keys())
         if last not in times:
             return
-        at = times.index(last)
-        if at + 1 < len(times) and times[at + 1] - last <= gap:
+        index = times.index(last)
+        if index + 1 < len(times) and times[index + 1] - last <= gap:
             return  # the session goes on
-        first = at
+        first = index
         while first and times[first] - times[first - 1] <= gap:
             first -= 1
         window = (times[first], last + gap)
         moment = self._moment
         shown = [moment(window[0]), moment(window[1]), moment(window[1] - 1)]
-        for each in times[first : at + 1]:
-            rows = self._rows.get(each)
+        for time in times[first : index + 1]:
+            rows = self._rows.get(time)
             yield from self._maker.rows([[*row, *shown] for row in rows])
-            self._rows.remove(each)
+            self._rows.remove(time)

@@ -23,13 +23,15 @@ Rows = DataStream[Row]
 def row_type(columns: tuple[SqlColumn, ...]) -> RowTypeInfo:
     """Return the type of rows of some columns."""
     return Types.ROW_NAMED(
-        [each.name for each in columns], [each.type.type_info for each in columns]
+        [column.name for column in columns], [column.type.type_info for column in columns]
     )
 
 
 def column_types(columns: tuple[SqlColumn, ...]) -> RowTypeInfo:
     """Return the type of rows of some columns, whose decimals have their digits."""
-    return RowTypeInfo([each.type.column_type for each in columns], [each.name for each in columns])
+    return RowTypeInfo(
+        [column.type.column_type for column in columns], [column.name for column in columns]
+    )
 
 
 def evaluated(rows: Rows, step: Step, name: str, records: RecordType | None = None) -> Rows:
@@ -46,15 +48,15 @@ def projected_by_columns(
     rows: Rows, width: int, outputs: Sequence[Expression], columns: tuple[SqlColumn, ...], name: str
 ) -> Rows:
     """Return rows of expressions, of which some call functions of columns of many rows at once."""
-    made = row_type(columns)
+    result_type = row_type(columns)
     read = record_type(rows.get_type(), name)
     return rows._add(  # noqa: SLF001 - as the methods of streams do
         MAP_ROWS,
         f"{name} (functions of columns)",
         (rows.node_id,),
-        made,
-        function=ProjectColumns(width, outputs, made.field_names),
-        batches=BatchSpec(read, made, arrow_form, _MOST_ROWS),
+        result_type,
+        function=ProjectColumns(width, outputs, result_type.field_names),
+        batches=BatchSpec(read, result_type, arrow_form, _MOST_ROWS),
     )
 
 

@@ -29,7 +29,7 @@ def lower_join(lowering: Any, relation: Join) -> Rows:
 
 def _regular_join(lowering: Any, relation: Join) -> Rows:
     sides = (relation.left, relation.right)
-    types = tuple(row_type(each.columns) for each in sides)
+    types = tuple(row_type(side.columns) for side in sides)
     left, right = _sides(lowering, relation)
     spec = JoinSpec(
         relation.type,
@@ -41,7 +41,7 @@ def _regular_join(lowering: Any, relation: Join) -> Rows:
     read = [*_fields(0, relation.left)]
     if not relation.type.is_existence:
         read += _fields(1, relation.right)
-    names = (each.name for each in relation.columns)
+    names = (column.name for column in relation.columns)
     return evaluated(pairs, SelectStep(tuple(zip(names, read, strict=True))), "columns")
 
 
@@ -56,11 +56,11 @@ def _fields(side: int, relation: Relation) -> list[columns.Expression]:
 
 def _interval_join(lowering: Any, relation: Join) -> Rows:
     assert relation.interval is not None
-    made, lefts, rights = (
-        row_type(each.columns) for each in (relation, relation.left, relation.right)
+    result_type, lefts, rights = (
+        row_type(rows.columns) for rows in (relation, relation.left, relation.right)
     )
     width = len(lefts.field_names)
-    shown = range(len(made.field_names) - width)
+    shown = range(len(result_type.field_names) - width)
     interval = IntervalSpec(
         relation.interval.lower_ms,
         relation.interval.upper_ms,
@@ -70,9 +70,9 @@ def _interval_join(lowering: Any, relation: Join) -> Rows:
         times=(_time(relation.interval.left), _time(relation.interval.right)),
         is_relational=True,
     )
-    function = JoinedColumns(tuple(made.field_names), width, (), (), tuple(shown))
+    function = JoinedColumns(tuple(result_type.field_names), width, (), (), tuple(shown))
     name = f"interval {relation.type.value.lower()}"
-    joined = joined_in_time(*_sides(lowering, relation), function, interval, made, name)
+    joined = joined_in_time(*_sides(lowering, relation), function, interval, result_type, name)
     return lowering.with_uid(joined, relation)  # type: ignore[no-any-return]
 
 
@@ -82,7 +82,7 @@ def _time(time: TimeOf) -> MillisAt:
 
 def lower_temporal_join(lowering: Any, relation: TemporalJoin) -> Rows:
     """Return the stream of a temporal join."""
-    made = row_type(relation.columns)
+    result_type = row_type(relation.columns)
     positions = (relation.left_time, relation.right_time)
     spec = AsOf(
         direction=Direction.BACKWARD,
@@ -91,14 +91,14 @@ def lower_temporal_join(lowering: Any, relation: TemporalJoin) -> Rows:
         left=row_type(relation.left.columns),
         right=row_type(relation.right.columns),
         right_positions=tuple(range(len(relation.right.columns))),
-        names=tuple(made.field_names),
+        names=tuple(result_type.field_names),
         times=tuple(map(MillisAt, positions)),
         are_versions=True,
         keeps_unmatched=relation.keeps_unmatched,
         condition=_condition(relation),
     )
     left, right = _sides(lowering, relation)
-    joined: Rows = left.connect(right).process(AsOfJoinFunction(spec), made)
+    joined: Rows = left.connect(right).process(AsOfJoinFunction(spec), result_type)
     return lowering.with_uid(joined.name("temporal join"), relation)  # type: ignore[no-any-return]
 
 
@@ -118,6 +118,6 @@ def join_key(keys: tuple[Expression, ...]) -> Any:
     """Return the selector of the key of a side of a join."""
     if not keys:
         return same_key
-    if all(isinstance(each, Field) for each in keys):
-        return itemgetter(*(each.position for each in keys if isinstance(each, Field)))
+    if all(isinstance(key, Field) for key in keys):
+        return itemgetter(*(key.position for key in keys if isinstance(key, Field)))
     return typed_selector(KeyValues(keys), None, "a join")

@@ -41,26 +41,28 @@ def changes_of(rows: Any, function: Any, columns: tuple[SqlColumn, ...], name: s
 def lower_union(lowering: Any, relation: Union) -> Rows:
     """Return the stream of a union."""
     declared = row_type(relation.columns)
-    parts: list[Rows] = [lowering.stream(_renamed(each, relation)) for each in relation.parts]
+    parts: list[Rows] = [lowering.stream(_renamed(part, relation)) for part in relation.parts]
     first, *others = parts
-    assert all(each.get_type() == declared for each in parts), "the binder has made the types equal"
+    assert all(part.get_type() == declared for part in parts), "the binder has made the types equal"
     return first.union(*others) if others else first
 
 
 def _renamed(part: Relation, relation: Union) -> Relation:
-    if [each.name for each in part.columns] == [each.name for each in relation.columns]:
+    if [column.name for column in part.columns] == [column.name for column in relation.columns]:
         return part
-    fields = (Field(each.name, each.type, at) for at, each in enumerate(part.columns))
+    fields = (
+        Field(column.name, column.type, position) for position, column in enumerate(part.columns)
+    )
     return projected(part, relation.columns, tuple(fields))
 
 
 def lower_normalize(lowering: Any, relation: Normalize) -> Rows:
     """Return the stream of a complete changelog."""
-    names = tuple(each.name for each in relation.columns)
+    names = tuple(column.name for column in relation.columns)
     spec = NormalizeSpec(names, row_type(relation.columns), lowering.ttl_ms)
     rows = by_columns(lowering.stream(relation.input), relation.key)
-    made = changes_of(rows, NormalizeFunction(spec), relation.columns, "normalize")
-    return lowering.with_uid(made, relation)  # type: ignore[no-any-return]
+    changes = changes_of(rows, NormalizeFunction(spec), relation.columns, "normalize")
+    return lowering.with_uid(changes, relation)  # type: ignore[no-any-return]
 
 
 def lower_aggregate(lowering: Any, relation: GroupBy) -> Rows:
@@ -73,18 +75,18 @@ def merged_groups(lowering: Any, relation: GroupBy, name: str) -> Rows:
     """Return the changes of groups, before the operator has its uid."""
     rows = lowering.stream(relation.input)
     kind = row_type(relation.columns)
-    found = group_parts(
+    parts = group_parts(
         column_types(relation.input.columns),
         relation.group,
         relation.calls,
         kind,
         is_insert_only=relation.input.is_insert_only,
     )
-    assert found.aggregate.changes is not None, "groups emit changes"
-    changes = replace(found.aggregate.changes, ttl_ms=relation.ttl_ms or lowering.ttl_ms)
-    function = replace(found.aggregate, changes=changes)
-    arguments = evaluated(rows, found.arguments, "arguments", found.records)
-    return merged_parts(arguments, found.chain, function, name, kind)
+    assert parts.aggregate.changes is not None, "groups emit changes"
+    changes = replace(parts.aggregate.changes, ttl_ms=relation.ttl_ms or lowering.ttl_ms)
+    function = replace(parts.aggregate, changes=changes)
+    arguments = evaluated(rows, parts.arguments, "arguments", parts.records)
+    return merged_parts(arguments, parts.chain, function, name, kind)
 
 
 def lower_rank(lowering: Any, relation: Rank) -> Rows:
@@ -95,7 +97,7 @@ def lower_rank(lowering: Any, relation: Rank) -> Rows:
         end=relation.end,
         order=RowOrder(total_order(relation.order, len(inside))),
         row_type=row_type(inside),
-        names=tuple(each.name for each in relation.columns),
+        names=tuple(column.name for column in relation.columns),
         has_number=relation.has_number,
         are_counted=not relation.input.is_insert_only,
         ttl_ms=lowering.ttl_ms if relation.window_end is None else None,

@@ -64,10 +64,10 @@ def lower_row_number(lowering: Any, relation: RowNumber) -> Rows:
 def lower_delayed(lowering: Any, relation: Delayed) -> Rows:
     """Return the stream of rows whose watermark stays behind."""
     rows = lowering.stream(relation.input)
-    made: Rows = rows.transform(
+    delayed: Rows = rows.transform(
         "late watermark", row_type(relation.columns), LateWatermark(relation.lag_ms)
     )
-    return made
+    return delayed
 
 
 def lower_over(lowering: Any, relation: Over) -> Rows:
@@ -80,16 +80,16 @@ def _over(lowering: Any, relation: Over | RowNumber, calls: tuple[OverCall, ...]
         calls=calls,
         order=total_order(relation.order, len(relation.input.columns)),
         ordered=len(relation.order),
-        names=tuple(each.name for each in relation.columns),
+        names=tuple(column.name for column in relation.columns),
         ttl_ms=lowering.ttl_ms,
     )
     rows = by_columns(lowering.stream(relation.input), relation.partition)
     if relation.time is None:
-        made = changes_of(rows, OverFunction(spec), relation.columns, "over")
+        results = changes_of(rows, OverFunction(spec), relation.columns, "over")
     else:
         operator = TimedOver(spec, relation.time, row_type(relation.input.columns))
-        made = rows.transform("over", row_type(relation.columns), operator)
-    return lowering.with_uid(made, relation)  # type: ignore[no-any-return]
+        results = rows.transform("over", row_type(relation.columns), operator)
+    return lowering.with_uid(results, relation)  # type: ignore[no-any-return]
 
 
 _CONDITION = "$condition"
@@ -110,7 +110,7 @@ class Lowering:
         self.ttl_ms = environment.get_configuration().get(STATE_TTL) // _MILLISECOND or None
         mode = environment.get_configuration().get(RUNTIME_MODE)
         self.is_batch = mode is RuntimeExecutionMode.BATCH
-        self._made: dict[int, tuple[Relation, Rows]] = {}
+        self._rows: dict[int, tuple[Relation, Rows]] = {}
 
     def placement(self, graph: LogicalGraph | None = None) -> Placement:
         """Return the placement that EXPLAIN shows for the relations."""
@@ -121,7 +121,7 @@ class Lowering:
             if isinstance(node.source, QuerySource)
         ]
         keys = []
-        for key, (_, rows) in self._made.items():
+        for key, (_, rows) in self._rows.items():
             whole = self.environment.graph.node(rows.node_id).query
             if whole is not None and any(whole is query for query in placed):
                 keys.append(key)
@@ -129,9 +129,9 @@ class Lowering:
 
     def stream(self, relation: Relation) -> Rows:
         """Return the stream of the rows of a relation, whose type has its columns."""
-        lowered = self._made.get(id(relation))
+        lowered = self._rows.get(id(relation))
         if lowered is None:
-            lowered = self._made[id(relation)] = (relation, LOWER[type(relation)](self, relation))
+            lowered = self._rows[id(relation)] = (relation, LOWER[type(relation)](self, relation))
             if not isinstance(relation, Scan):
                 note_query(lowered[1], relation, self.stream)
         return lowered[1]
@@ -153,7 +153,7 @@ class Lowering:
         relations are lowered.
         """
         graph = self.environment.graph
-        for relation, rows in self._made.values():
+        for relation, rows in self._rows.values():
             node = graph.node(rows.node_id)
             if node.uid is None and node.kind.is_operator:
                 self.with_uid(rows, relation)

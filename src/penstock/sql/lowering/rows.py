@@ -21,9 +21,9 @@ class ProjectRows:
 
     def __call__(self, row: Row) -> Row:
         """Return the row that is made of a row."""
-        (made,) = self._make((self._values.of(values_of_row(row)),))
-        made.set_row_kind(row.get_row_kind())
-        return made
+        (projected,) = self._make((self._values.of(values_of_row(row)),))
+        projected.set_row_kind(row.get_row_kind())
+        return projected
 
     def __reduce__(self) -> tuple[Any, ...]:
         return ProjectRows, (self._values.scalars, self._names)
@@ -53,8 +53,8 @@ class KeyValues:
 
     def __call__(self, row: Row) -> Any:
         """Return the key."""
-        found = self._values.of(values_of_row(row))
-        return tuple(found) if len(found) > 1 else found[0]
+        values = self._values.of(values_of_row(row))
+        return tuple(values) if len(values) > 1 else values[0]
 
     def __reduce__(self) -> tuple[Any, ...]:
         return KeyValues, (self._values.scalars,)

@@ -134,9 +134,9 @@ def _merged(
         emitted.append(SqlColumn(_ROWS, BIGINT))
     table = _selected(lowering, window_rows, conditions, selected)
     rows = lowering.stream(table)
-    bounds = [window_rows.bound(at) for at in range(relation.group)]
-    read, made = column_types(table.columns), row_type(tuple(emitted))
-    parts = group_parts(read, keys, calls, made, emits_changes=False, bounds=bounds)
+    bounds = [window_rows.bound(position) for position in range(relation.group)]
+    read, result_type = column_types(table.columns), row_type(tuple(emitted))
+    parts = group_parts(read, keys, calls, result_type, emits_changes=False, bounds=bounds)
     assigner: WindowAssigner[Any, Any] = TumblingEventTimeWindows(1, 0)
     if window_rows.spec is not None:
         assigner = _assigner(window_rows.spec)
@@ -195,8 +195,8 @@ def _selected(
 def _has_times(lowering: Any, spec: TableWindows, relation: Relation) -> bool:
     """Return whether no row is without a time: timestamps are read from the column, and that refuses NULL."""
     graph = lowering.environment.graph
-    for scan, at in scanned(relation, spec.time) or ():
-        name = scan.columns[at].name
+    for scan, position in scanned(relation, spec.time) or ():
+        name = scan.columns[position].name
         node = graph.node(lowering.stream(scan).node_id)
         while node.kind == EXPRESSIONS and _passes_on(node.function, name):
             node = graph.node(node.inputs[0])

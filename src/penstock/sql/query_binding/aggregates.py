@@ -51,7 +51,7 @@ UNORDERED = frozenset({"FIRST_VALUE", "LAST_VALUE", "LAG", "LEAD"})
 
 def nodes_of(node: exp.Expr) -> Iterator[exp.Expr]:
     """Yield a node and all in it, those of subqueries excepted."""
-    return node.walk(prune=lambda each: isinstance(each, exp.Query | exp.Subquery))
+    return node.walk(prune=lambda part: isinstance(part, exp.Query | exp.Subquery))
 
 
 def is_aggregate(node: exp.Expr, catalogue: SqlCatalogue) -> bool:
@@ -69,22 +69,22 @@ def is_aggregate(node: exp.Expr, catalogue: SqlCatalogue) -> bool:
 
 def aggregate_nodes(node: exp.Expr, catalogue: SqlCatalogue) -> list[exp.Expr]:
     """Return the outermost calls of aggregate functions in an expression; those of OVER are none."""
-    found: list[exp.Expr] = []
+    calls: list[exp.Expr] = []
     todo = [node]
     while todo:
         current = todo.pop()
         if is_aggregate(current, catalogue):
-            found.append(current)
+            calls.append(current)
         elif isinstance(current, exp.Window):
             inside = current.this
-            todo += [each for each in current.iter_expressions() if each is not inside]
+            todo += [part for part in current.iter_expressions() if part is not inside]
             if isinstance(inside, exp.Filter):
                 todo.append(inside.expression)
                 inside = inside.this
             todo += list(inside.iter_expressions())
         elif not isinstance(current, exp.Query | exp.Subquery):
             todo += list(current.iter_expressions())
-    return found
+    return calls
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,14 +110,14 @@ def bound_aggregate(node: exp.Expr, binder: Binder) -> BoundAggregate:
     if not is_aggregate(node, binder.catalogue):
         raise unsupported(f"FILTER of {node.name.upper() or node.sql()}", node)
     if own is not None:
-        arguments = tuple(binder.scalar(each) for each in node.expressions)
+        arguments = tuple(binder.scalar(argument) for argument in node.expressions)
         if own.result_type.name == "ANY":
             raise unsupported(f"an aggregate function of {own.result_type}", node)
         source = arguments[0].type if arguments else BIGINT
         # The name distinguishes functions of the user: equal calls are computed once.
         named = f"{USER}{own.name}"
-        made = AggregateCall(named, (), source, own.result_type, user=own.function)
-        return BoundAggregate(made, arguments, condition)
+        call = AggregateCall(named, (), source, own.result_type, user=own.function)
+        return BoundAggregate(call, arguments, condition)
     name = node.name.upper()
     if name in UNORDERED:
         raise unsupported(
@@ -204,10 +204,10 @@ class GroupBinder(Binder):
 
     def scalar(self, node: exp.Expr) -> Expression:
         """Return the expression of a node, over the columns of the aggregation."""
-        found = self.given.get(id(node))
-        if found is not None:
-            return found
-        if not any(id(each) in self.given for each in nodes_of(node)):
+        bound = self.given.get(id(node))
+        if bound is not None:
+            return bound
+        if not any(id(part) in self.given for part in nodes_of(node)):
             whole = self._inner.scalar(node)
             if whole in self._groups:
                 return Field(str(whole), whole.type, self._groups.index(whole))

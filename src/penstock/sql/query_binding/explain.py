@@ -43,7 +43,7 @@ class Placement:
 
 def explained(relation: Relation, placement: Placement, depth: int = 0) -> str:
     """Return a relation and its inputs, one per line: its changelog mode, what it keeps and how long, or that Spark SQL computes it."""
-    stateful = {id(each) for each in with_state(relation)}
+    stateful = {id(inner) for inner in with_state(relation)}
     return "\n".join(_lines(relation, placement, depth, stateful, in_spark=False))
 
 
@@ -54,8 +54,8 @@ def with_state(relation: Relation) -> Iterator[Relation]:
     inputs = relation.inputs
     if isinstance(relation, WindowGroupBy) and isinstance(relation.rows, WindowRows):
         inputs = (relation.rows.input,)
-    for each in inputs:
-        yield from with_state(each)
+    for source in inputs:
+        yield from with_state(source)
 
 
 def _lines(
@@ -70,8 +70,8 @@ def _lines(
     is_final = placement.is_batch and is_final_in_batch(relation)
     mode = Changelog.INSERT_ONLY if is_final else relation.changelog
     lines = [f"{'  ' * depth}{relation} [{mode.value}{kept}]"]
-    for each in relation.inputs:
-        lines += _lines(each, placement, depth + 1, stateful, in_spark=in_spark)
+    for source in relation.inputs:
+        lines += _lines(source, placement, depth + 1, stateful, in_spark=in_spark)
     return lines
 
 
@@ -80,7 +80,7 @@ def _how_long(relation: Relation, ttl_ms: int | None) -> str:
     if relation.is_bounded:
         return ""
     if isinstance(relation, Join):
-        left, right = (_for(each or ttl_ms) for each in relation.ttls_ms)
+        left, right = (_for(side_ms or ttl_ms) for side_ms in relation.ttls_ms)
         return f", {left}" if left == right else f", {left} (left) or {right} (right)"
     own = relation.ttl_ms if isinstance(relation, GroupBy) else None
     return f", {_for(own or ttl_ms if relation.is_forgotten else None)}"
@@ -89,6 +89,6 @@ def _how_long(relation: Relation, ttl_ms: int | None) -> str:
 def _for(length_ms: int | None) -> str:
     if length_ms is None:
         return "for ever"
-    unit, name = next(each for each in _UNITS if length_ms % each[0] == 0)
+    unit, name = next(entry for entry in _UNITS if length_ms % entry[0] == 0)
     count = length_ms // unit
     return f"for {count} {name}{'' if count == 1 else 's'}"

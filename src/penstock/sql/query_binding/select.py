@@ -59,15 +59,15 @@ def orders_of_input(
     """Return the expressions of ORDER BY that are none of the columns of the result."""
     order = query.args.get("order")
     result = Scope.of(None, tuple(columns))
-    nodes = [] if order is None else [each.this for each in order.expressions]
-    return [each for each in nodes if _reads_input(each, result, binder)]
+    nodes = [] if order is None else [ordered.this for ordered in order.expressions]
+    return [node for node in nodes if _reads_input(node, result, binder)]
 
 
 def _reads_input(node: exp.Expr, result: Scope, binder: Binder) -> bool:
     if aggregate_nodes(node, binder.catalogue) or node.find(exp.Window, exp.Query):
         return True
-    missing = [each for each in node.find_all(exp.Column) if result.find(each) is None]
-    return any(binder.names.find(each) is not None for each in missing)
+    missing = [column for column in node.find_all(exp.Column) if result.find(column) is None]
+    return any(binder.names.find(column) is not None for column in missing)
 
 
 def first_rows(
@@ -99,9 +99,9 @@ def first_rows(
     inside = relation
     if order is not None:
         binder = Binder(Scope.of(None, kept), catalogue, BUILDERS)
-        for at, node in enumerate(hidden, width):
-            column = relation.columns[at]
-            binder.given[id(node)] = Field(column.name, column.type, at)
+        for position, node in enumerate(hidden, width):
+            column = relation.columns[position]
+            binder.given[id(node)] = Field(column.name, column.type, position)
         inside, sort = sorted_by(relation, _with_names(order, kept), binder)
     check_ordered(inside, query)
     ranked = Rank(
@@ -118,15 +118,17 @@ def first_rows(
     if len(inside.columns) == width:
         return ranked
     return projected(
-        ranked, kept, tuple(Field(each.name, each.type, at) for at, each in enumerate(kept))
+        ranked,
+        kept,
+        tuple(Field(column.name, column.type, position) for position, column in enumerate(kept)),
     )
 
 
 def _with_names(order: exp.Expr, columns: Sequence[SqlColumn]) -> exp.Expr:
     """Return ORDER BY with names in place of the numbers of columns."""
-    for each in order.expressions:
-        if isinstance(each.this, exp.Literal) and not each.this.is_string:
-            each.this.replace(exp.column(_at(columns, each), quoted=True))
+    for ordered in order.expressions:
+        if isinstance(ordered.this, exp.Literal) and not ordered.this.is_string:
+            ordered.this.replace(exp.column(_at(columns, ordered), quoted=True))
     return order
 
 
@@ -476,8 +478,8 @@ def _first_columns(relation: Relation, width: int) -> Relation:
     )
 
 
-def _column(at: int, column: SqlColumn) -> Field:
-    return Field(column.name, column.type, at)
+def _column(position: int, column: SqlColumn) -> Field:
+    return Field(column.name, column.type, position)
 
 
 def _conjuncts(node: exp.Expr) -> list[exp.Expr]:
@@ -507,7 +509,7 @@ def final_rows(relation: Relation) -> Relation:
     """Return the rows that are left of a relation when its input has ended; a batch job computes them."""
     if is_final_in_batch(relation):
         return relation
-    key = min(relation.keys, key=lambda each: (len(each), sorted(each)), default=None)
+    key = min(relation.keys, key=lambda key: (len(key), sorted(key)), default=None)
     return Rank(
         input=relation,
         partition=tuple(range(len(relation.columns))) if key is None else tuple(sorted(key)),
@@ -515,7 +517,7 @@ def final_rows(relation: Relation) -> Relation:
         start=0,
         end=sys.maxsize,
         has_number=False,
-        columns=tuple(replace(each, is_time=False) for each in relation.columns),
+        columns=tuple(replace(column, is_time=False) for column in relation.columns),
         keys=relation.keys,
         changelog=Changelog.RETRACT,
     )

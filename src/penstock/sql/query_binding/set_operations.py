@@ -19,8 +19,8 @@ Sides = tuple[Relation, Relation]
 
 def united(sides: Sides, node: exp.Expr) -> Relation:
     """Return the rows of both sides; without ALL each of them once."""
-    found = union(_alike(sides, node))
-    return found if not node.args.get("distinct") else aggregated(found, len(found.columns), (), ())
+    rows = union(_alike(sides, node))
+    return rows if not node.args.get("distinct") else aggregated(rows, len(rows.columns), (), ())
 
 
 def intersected(sides: Sides, node: exp.Expr) -> Relation:
@@ -49,38 +49,38 @@ def _counted(sides: Sides, node: exp.Expr) -> tuple[Relation, Field, Field]:
         )
         for side, one, two in ((left, 1, 0), (other, 0, 1))
     ]
-    calls = tuple(AggregateCall("SUM", (width + at,), INT, BIGINT) for at in range(2))
-    found = aggregated(union((marked[0], marked[1])), width, calls, ("$left", "$right"))
-    return found, Field("$left", BIGINT, width), Field("$right", BIGINT, width + 1)
+    calls = tuple(AggregateCall("SUM", (width + side,), INT, BIGINT) for side in range(2))
+    counted = aggregated(union((marked[0], marked[1])), width, calls, ("$left", "$right"))
+    return counted, Field("$left", BIGINT, width), Field("$right", BIGINT, width + 1)
 
 
 def _compared(sides: Sides, node: exp.Expr, right: str) -> Relation:
     """Return the different rows that are on the left side, and whose number on the right one compares with 0."""
-    found, of_left, of_right = _counted(sides, node)
+    counted, of_left, of_right = _counted(sides, node)
     zero = Literal(0, BIGINT)
     conditions: list[Expression] = [
         Call("greater", (of_left, zero), kind=BOOLEAN),
         Call(right, (of_right, zero), kind=BOOLEAN),
     ]
-    return _first(where(found, conditions), of_left.position)
+    return _first(where(counted, conditions), of_left.position)
 
 
 def _copied(
     sides: Sides, node: exp.Expr, count: Callable[[Expression, Expression], Expression]
 ) -> Relation:
     """Return each row as often as a function of its numbers on both sides returns."""
-    found, of_left, of_right = _counted(sides, node)
+    counted, of_left, of_right = _counted(sides, node)
     copies = count(of_left, of_right)
-    kept = where(found, [Call("greater", (copies, Literal(0, BIGINT)), kind=BOOLEAN)])
+    kept = where(counted, [Call("greater", (copies, Literal(0, BIGINT)), kind=BOOLEAN)])
     spec = CorrelateSpec(kind="copies", arguments=(copies,), name="copies")
-    made = Correlate(
+    repeated = Correlate(
         input=kept,
         spec=spec,
         keeps_unmatched=False,
         columns=kept.columns,
         changelog=kept.changelog,
     )
-    return _first(made, of_left.position)
+    return _first(repeated, of_left.position)
 
 
 def _first(relation: Relation, width: int) -> Relation:
@@ -88,7 +88,10 @@ def _first(relation: Relation, width: int) -> Relation:
 
 
 def _all(relation: Relation) -> tuple[Expression, ...]:
-    return tuple(Field(each.name, each.type, at) for at, each in enumerate(relation.columns))
+    return tuple(
+        Field(column.name, column.type, position)
+        for position, column in enumerate(relation.columns)
+    )
 
 
 def _alike(sides: Sides, node: exp.Expr) -> Sides:
@@ -114,14 +117,15 @@ def _alike(sides: Sides, node: exp.Expr) -> Sides:
 
 
 def _with_types(relation: Relation, kinds: list) -> Relation:  # type: ignore[type-arg]
-    if [each.type for each in relation.columns] == kinds:
+    if [column.type for column in relation.columns] == kinds:
         return relation
     pairs = list(zip(relation.columns, kinds, strict=True))
     columns = tuple(
-        SqlColumn(each.name, kind, each.is_time and each.type == kind, lag_ms=each.lag_ms)
-        for each, kind in pairs
+        SqlColumn(column.name, kind, column.is_time and column.type == kind, lag_ms=column.lag_ms)
+        for column, kind in pairs
     )
     outputs = tuple(
-        converted(Field(each.name, each.type, at), kind) for at, (each, kind) in enumerate(pairs)
+        converted(Field(column.name, column.type, position), kind)
+        for position, (column, kind) in enumerate(pairs)
     )
     return projected(relation, columns, outputs)

@@ -422,8 +422,8 @@ _OF_ONE_ROW = (Filter, Project, GroupBy, Rank)
 """Classes of relations that make one row of one; a GroupBy without aggregates is DISTINCT."""
 
 
-def _of_call(at: int, call: AggregateCall, column: SqlColumn) -> Expression:
-    field = Field(column.name, column.type, at)
+def _of_call(position: int, call: AggregateCall, column: SqlColumn) -> Expression:
+    field = Field(column.name, column.type, position)
     if call.function != "COUNT":
         return field
     return Call("coalesce", (field, Literal(0, call.result)), kind=call.result)

@@ -88,7 +88,7 @@ def table_function(translator: QueryTranslator, node: exp.Table) -> Relation:
 def windowed(relation: Relation, spec: TableWindows, partition: tuple[int, ...] = ()) -> Relation:
     """Return rows with their windows."""
     kind = relation.columns[spec.time].type
-    before = tuple(replace(each, is_time=False, window="") for each in relation.columns)
+    before = tuple(replace(column, is_time=False, window="") for column in relation.columns)
     bounds = (
         SqlColumn("window_start", kind, window="start"),
         SqlColumn("window_end", kind, window="end"),
@@ -106,20 +106,20 @@ def windowed(relation: Relation, spec: TableWindows, partition: tuple[int, ...] 
 def _named(name: str, call: exp.Expr) -> dict[str, exp.Expr]:
     """Return the arguments of a window function by their names."""
     parameters = _PARAMETERS[name]
-    found: dict[str, exp.Expr] = {}
-    for at, each in enumerate(call.expressions):
-        if isinstance(each, exp.Kwarg):
-            found[each.this.name.upper()] = each.expression
-        elif at < len(parameters):
-            found[parameters[at]] = each
-    needed = [each for each in parameters if each != "OFFSET"]
+    arguments: dict[str, exp.Expr] = {}
+    for position, argument in enumerate(call.expressions):
+        if isinstance(argument, exp.Kwarg):
+            arguments[argument.this.name.upper()] = argument.expression
+        elif position < len(parameters):
+            arguments[parameters[position]] = argument
+    needed = [parameter for parameter in parameters if parameter != "OFFSET"]
     if (
-        set(found) - set(parameters)
-        or not set(needed) <= set(found)
+        set(arguments) - set(parameters)
+        or not set(needed) <= set(arguments)
         or len(call.expressions) > len(parameters)
     ):
         raise wrong(f"{name} takes {', '.join(parameters)}", call, hint="Correct the call.")
-    return found
+    return arguments
 
 
 def _time(relation: Relation, node: exp.Expr, name: str) -> int:
@@ -127,32 +127,32 @@ def _time(relation: Relation, node: exp.Expr, name: str) -> int:
     if not is_descriptor or len(node.expressions) != 1:
         raise wrong(f"{name} takes DESCRIPTOR(column)", node, hint="Name the column of the time.")
     required = node.expressions[0].name
-    for at, each in enumerate(relation.columns):
-        if each.name == required:
-            if not each.is_time:
+    for position, column in enumerate(relation.columns):
+        if column.name == required:
+            if not column.is_time:
                 raise wrong(
                     f"the column {required!r} is no event time",
                     node,
                     hint="Declare WATERMARK FOR it, or pass the time of the stream.",
                 )
-            return at
+            return position
     raise wrong(
         f"there is no column {required!r}",
         node,
-        hint=f"Use one of {', '.join(each.name for each in relation.columns)}.",
+        hint=f"Use one of {', '.join(column.name for column in relation.columns)}.",
     )
 
 
 def _partition(relation: Relation, argument: exp.Expr) -> tuple[int, ...]:
-    names = [each.name for each in relation.columns]
-    found = []
-    for each in argument.args.get("partition_by") or ():
-        if each.name not in names:
+    names = [column.name for column in relation.columns]
+    positions = []
+    for node in argument.args.get("partition_by") or ():
+        if node.name not in names:
             raise wrong(
-                f"there is no column {each.name!r}", each, hint=f"Use one of {', '.join(names)}."
+                f"there is no column {node.name!r}", node, hint=f"Use one of {', '.join(names)}."
             )
-        found.append(names.index(each.name))
-    return tuple(found)
+        positions.append(names.index(node.name))
+    return tuple(positions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +181,7 @@ def correlated_table(node: exp.Expr, scope: Scope, translator: QueryTranslator) 
     )
     spec, columns = bind(node, binder)
     alias = node.args.get("alias")
-    names = [each.name for each in alias.columns] if alias is not None else []
+    names = [column.name for column in alias.columns] if alias is not None else []
     number = node.args.get("offset")
     if isinstance(number, exp.Identifier):
         names.append(number.name)  # sqlglot takes the last name as that of ORDINALITY
@@ -190,7 +190,7 @@ def correlated_table(node: exp.Expr, scope: Scope, translator: QueryTranslator) 
             raise wrong(
                 f"{len(names)} names for {len(columns)} columns", node, hint="Name all columns."
             )
-        columns = [replace(each, name=name) for each, name in zip(columns, names, strict=True)]
+        columns = [replace(column, name=name) for column, name in zip(columns, names, strict=True)]
     return CorrelatedTable(spec, tuple(columns), node.alias or None)
 
 
@@ -227,7 +227,7 @@ def _called(node: exp.Expr, binder: Binder) -> tuple[CorrelateSpec, list[SqlColu
             node,
             hint="CREATE FUNCTION, or register one with env.create_function.",
         )
-    arguments = tuple(binder.scalar(each) for each in inside.expressions)
+    arguments = tuple(binder.scalar(argument) for argument in inside.expressions)
     kind = own.result_type
     is_row = kind.name == "ROW"
     spec = CorrelateSpec(

@@ -37,24 +37,26 @@ def versions_of(  # noqa: PLR0911 - one per relation
 ) -> tuple[Relation, frozenset[int]] | None:
     """Return the changes of a versioned table, and its key; None if it is none."""
     if isinstance(relation, Project):
-        if not all(isinstance(each, Field) for each in relation.outputs):
+        if not all(isinstance(output, Field) for output in relation.outputs):
             return None
         inside = versions_of(relation.input)
         if inside is None:
             return None
         rows, key = inside
         places = {
-            each.position: at for at, each in enumerate(relation.outputs) if isinstance(each, Field)
+            output.position: position
+            for position, output in enumerate(relation.outputs)
+            if isinstance(output, Field)
         }
         if not key <= places.keys() or max(places) >= len(rows.columns):
             return None
         kinds = tuple(
-            replace(rows.columns[each.position], name=column.name)
-            for column, each in zip(relation.columns, relation.outputs, strict=True)
-            if isinstance(each, Field)
+            replace(rows.columns[output.position], name=column.name)
+            for column, output in zip(relation.columns, relation.outputs, strict=True)
+            if isinstance(output, Field)
         )
-        made = replace(relation, input=rows, columns=kinds, changelog=rows.changelog)
-        return made, frozenset(places[at] for at in key)
+        projected = replace(relation, input=rows, columns=kinds, changelog=rows.changelog)
+        return projected, frozenset(places[position] for position in key)
     if isinstance(relation, Normalize):
         return relation.input, frozenset(relation.key)
     if isinstance(relation, Scan):
@@ -82,20 +84,20 @@ def temporal_join(
     """Return a temporal join."""
     if kind not in {JoinKind.INNER, JoinKind.LEFT}:
         raise unsupported(f"{kind.value} with FOR SYSTEM_TIME AS OF", join)
-    found = versions_of(right)
-    if found is None:
+    versioned = versions_of(right)
+    if versioned is None:
         raise wrong(
             "the right side of FOR SYSTEM_TIME AS OF has no versions",
             join.this,
             hint="It needs a PRIMARY KEY and a WATERMARK, or is the newest row per key of an insert-only table.",
         )
-    versions, key = found
+    versions, key = versioned
     left_time, right_time = _times(left, versions, join, scope)
     left, versions = in_time(left, left_time), in_time(versions, right_time)
     used = _compared_keys(versions, key, conditions, len(left.columns), join)
-    kept = [each for each in conditions if not _is_used(each, used, len(left.columns))]
+    kept = [test for test in conditions if not _is_used(test, used, len(left.columns))]
     columns = distinct_names(
-        [*left.columns, *(SqlColumn(each.name, each.type) for each in versions.columns)]
+        [*left.columns, *(SqlColumn(column.name, column.type) for column in versions.columns)]
     )
     return TemporalJoin(
         left=left,
@@ -114,7 +116,7 @@ def temporal_join(
 def _times(left: Relation, versions: Relation, join: exp.Join, scope: Scope) -> tuple[int, int]:
     """Return the columns with the times of both sides."""
     moment = scope.resolve(join.this.args["version"].expression)
-    times = [at for at, each in enumerate(versions.columns) if each.is_time]
+    times = [position for position, column in enumerate(versions.columns) if column.is_time]
     is_time = isinstance(moment, Field) and left.columns[moment.position].is_time
     if not times or not is_time or not left.is_insert_only:
         raise wrong(
@@ -137,13 +139,13 @@ def _compared_keys(
     pairs, _ = equalities(conditions, width)
     by_right = {other.position: (one, other) for one, other in pairs if isinstance(other, Field)}
     if not key <= by_right.keys():
-        names = ", ".join(versions.columns[at].name for at in sorted(key))
+        names = ", ".join(versions.columns[position].name for position in sorted(key))
         raise wrong(
             f"FOR SYSTEM_TIME AS OF compares other columns than the key {names}",
             join,
             hint="Compare each column of the key with an expression of the left side.",
         )
-    used: list[tuple[Expression, Expression]] = [by_right[at] for at in sorted(key)]
+    used: list[tuple[Expression, Expression]] = [by_right[position] for position in sorted(key)]
     return used
 
 

@@ -40,9 +40,9 @@ class Binder:
 
     def scalar(self, node: exp.Expr) -> Expression:
         """Return the scalar expression of a node."""
-        found = self.given.get(id(node))
-        if found is not None:
-            return found
+        bound = self.given.get(id(node))
+        if bound is not None:
+            return bound
         build = self.builders.get(type(node))
         if build is None:
             raise unsupported(_construct(node), node)
@@ -50,14 +50,14 @@ class Binder:
 
     def condition(self, node: exp.Expr, what: str) -> Expression:
         """Return the expression of a condition."""
-        found = self.scalar(node)
-        if found.type == NULL:
-            return converted(found, BOOLEAN)
-        if found.type != BOOLEAN:
+        condition = self.scalar(node)
+        if condition.type == NULL:
+            return converted(condition, BOOLEAN)
+        if condition.type != BOOLEAN:
             raise wrong(
-                f"{what} is {found.type}, no BOOLEAN", node, hint="Compare it with something."
+                f"{what} is {condition.type}, no BOOLEAN", node, hint="Compare it with something."
             )
-        return found
+        return condition
 
 
 _WORDS = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")

@@ -208,10 +208,10 @@ def _by_pattern(call: Call, style: Style, node: exp.Expr) -> Expression:
     pattern = call.arguments[1] if len(call.arguments) > 1 else None
     if isinstance(pattern, Literal) and pattern.value is not None:
         try:
-            found = pattern_of(pattern.value, style)
+            parsed = pattern_of(pattern.value, style)
         except ExpressionError as cause:
             raise wrong(cause.problem, node, hint=cause.hint) from cause
-        if call.function == "date_format" and found.has_zone:
+        if call.function == "date_format" and parsed.has_zone:
             raise wrong(
                 f"the pattern {pattern.value!r} has a zone, and a TIMESTAMP has none",
                 node,
@@ -246,8 +246,8 @@ _TO_TIMESTAMP = _patterned(
 
 def _to_timestamp_ltz(name: str, arguments: Arguments, node: exp.Expr) -> Expression:
     if arguments and arguments[0].type == STRING:
-        found = _TO_TIMESTAMP(name, arguments, node)  # a text is a time of UTC, whatever the zone
-        return types.folded(Call("sql_cast", (found,), ("UTC",), TIMESTAMP_LTZ))
+        moment = _TO_TIMESTAMP(name, arguments, node)  # a text is a time of UTC, whatever the zone
+        return types.folded(Call("sql_cast", (moment,), ("UTC",), TIMESTAMP_LTZ))
     return Signature("to_timestamp_ltz", (BIGINT, INT), TIMESTAMP_LTZ, optional=1)(
         name, arguments, node
     )
@@ -332,26 +332,26 @@ _TYPES = {"ARRAY<STRING>": array(STRING)}
 @cache
 def _signatures(function: str, text: str) -> dict[str, Rule]:
     """Return the names of a function of the table, with its signature."""
-    found = _SIGNATURE.fullmatch(text)
-    assert found is not None, f"{text} is no signature"
-    takes = found["takes"].split(", ")
-    result = _TYPES.get(found["result"]) or SqlType(found["result"])
-    made = Signature(
+    match = _SIGNATURE.fullmatch(text)
+    assert match is not None, f"{text} is no signature"
+    takes = match["takes"].split(", ")
+    result = _TYPES.get(match["result"]) or SqlType(match["result"])
+    signature = Signature(
         function,
-        tuple(SqlType(each.rstrip("?*")) for each in takes),
+        tuple(SqlType(name.rstrip("?*")) for name in takes),
         result,
-        optional=sum(each.endswith("?") for each in takes),
+        optional=sum(name.endswith("?") for name in takes),
         is_variadic=takes[-1].endswith("*"),
     )
-    return dict.fromkeys(found["names"].split("|"), made)
+    return dict.fromkeys(match["names"].split("|"), signature)
 
 
 def rules() -> dict[str, Rule]:
     """Return the rules of all functions that are called by name."""
-    made = dict(_RULES)
+    by_name = dict(_RULES)
     for name, row in FUNCTIONS.items():
-        made |= _signatures(name, row.sql) if row.sql else {}
-    return made
+        by_name |= _signatures(name, row.sql) if row.sql else {}
+    return by_name
 
 
 AGGREGATES = frozenset(
@@ -396,7 +396,7 @@ def anonymous(binder: Binder, node: exp.Expr) -> Expression:
                 node,
                 hint="Call a scalar function.",
             )
-        arguments = tuple(binder.scalar(each) for each in node.expressions)
+        arguments = tuple(binder.scalar(argument) for argument in node.expressions)
         return Call(f"{USER}{own.name}", arguments, (own.function,), own.result_type)
     if name in UNPREDICTABLE or (name == "UNIX_TIMESTAMP" and not node.expressions):
         raise unsupported(
@@ -423,7 +423,7 @@ def anonymous(binder: Binder, node: exp.Expr) -> Expression:
         raise wrong(
             f"there is no function {name}{near}", node, hint="CREATE FUNCTION makes one of Python."
         )
-    return call_named(name, [binder.scalar(each) for each in node.expressions], node)
+    return call_named(name, [binder.scalar(argument) for argument in node.expressions], node)
 
 
 def _span(binder: Binder, name: str, node: exp.Expr) -> Expression:
@@ -432,17 +432,17 @@ def _span(binder: Binder, name: str, node: exp.Expr) -> Expression:
     unit = node.expressions[0].name.upper()
     if unit not in {*MILLIS, *MONTHS, "WEEK"}:
         raise unsupported(f"the unit {unit}", node, hint=f"Use one of {', '.join(PARTS)}.")
-    first, second = (binder.scalar(each) for each in node.expressions[1:])
+    first, second = (binder.scalar(argument) for argument in node.expressions[1:])
     if name == "TIMESTAMPDIFF":
         moments = [
-            types.converted(each, TIMESTAMP) if each.type == STRING else each
-            for each in (first, second)
+            types.converted(moment, TIMESTAMP) if moment.type == STRING else moment
+            for moment in (first, second)
         ]
-        for each in moments:
-            if each.type.name not in {"DATE", *TIMESTAMPS}:
-                raise wrong(f"{name} got {each.type}", node, hint="Pass dates or timestamps.")
-        if len({each.type.name == "TIMESTAMP_LTZ" for each in moments}) > 1:
-            moments = [types.in_local_time(each) for each in moments]
+        for moment in moments:
+            if moment.type.name not in {"DATE", *TIMESTAMPS}:
+                raise wrong(f"{name} got {moment.type}", node, hint="Pass dates or timestamps.")
+        if len({moment.type.name == "TIMESTAMP_LTZ" for moment in moments}) > 1:
+            moments = [types.in_local_time(moment) for moment in moments]
         return types.folded(Call("timestampdiff", tuple(moments), (unit,), INT))
     return _added(name, unit, first, second, node)
 

@@ -60,18 +60,18 @@ def negated(condition: Expression) -> Expression:
 
 def either(conditions: list[Expression]) -> Expression:
     """Return whether one of some conditions is true."""
-    found = conditions[0]
-    for each in conditions[1:]:
-        found = Call("or", (found, each), kind=BOOLEAN)
-    return found
+    disjunction = conditions[0]
+    for condition in conditions[1:]:
+        disjunction = Call("or", (disjunction, condition), kind=BOOLEAN)
+    return disjunction
 
 
 def both(conditions: list[Expression]) -> Expression:
     """Return whether all of some conditions are true."""
-    found = conditions[0]
-    for each in conditions[1:]:
-        found = Call("and", (found, each), kind=BOOLEAN)
-    return found
+    conjunction = conditions[0]
+    for condition in conditions[1:]:
+        conjunction = Call("and", (conjunction, condition), kind=BOOLEAN)
+    return conjunction
 
 
 def bind_not(binder: Binder, node: exp.Expr) -> Expression:
@@ -103,8 +103,8 @@ def bind_distinct(*, is_negated: bool) -> Build:
         operands, kind = types.together(operands, node, "IS DISTINCT FROM")  # type: ignore[assignment]
         if kind == NULL:
             return Literal(is_negated, BOOLEAN)
-        found = types.folded(Call("is_distinct", tuple(operands), kind=BOOLEAN))
-        return negated(found) if is_negated else found
+        test = types.folded(Call("is_distinct", tuple(operands), kind=BOOLEAN))
+        return negated(test) if is_negated else test
 
     return build
 
@@ -112,10 +112,10 @@ def bind_distinct(*, is_negated: bool) -> Build:
 def bind_between(binder: Binder, node: exp.Expr) -> Expression:
     """Bind BETWEEN."""
     value, low, high = (binder.scalar(node.args[key]) for key in ("this", "low", "high"))
-    found = _within(value, low, high, node)
+    test = _within(value, low, high, node)
     if node.args.get("symmetric"):
-        return either([found, _within(value, high, low, node)])
-    return found
+        return either([test, _within(value, high, low, node)])
+    return test
 
 
 def _within(value: Expression, low: Expression, high: Expression, node: exp.Expr) -> Expression:
@@ -134,20 +134,20 @@ def bind_in(binder: Binder, node: exp.Expr) -> Expression:
             "IN with a subquery elsewhere than as a condition of WHERE that AND connects", node
         )
     value = binder.scalar(node.this)
-    members = [binder.scalar(each) for each in node.expressions]
+    members = [binder.scalar(member) for member in node.expressions]
     if len(members) > _MOST_MEMBERS:
         raise unsupported(
             f"IN with more than {_MOST_MEMBERS} values", node, hint="Join a table of them."
         )
     (value, *members), kind = types.together((value, *members), node, "IN")
-    constants = [each for each in members if isinstance(each, Literal)]
-    has_null = any(each.value is None for each in constants)
+    constants = [member for member in members if isinstance(member, Literal)]
+    has_null = any(constant.value is None for constant in constants)
     if len(constants) == len(members) and not has_null and kind.name not in {"ARRAY", "MAP", "ROW"}:
         if types.is_float(kind):
-            return either([compared("equal", value, each, node) for each in members])
-        found = dict.fromkeys(each.value for each in constants)
-        return types.folded(Call("isin", (value,), tuple(sorted(found)), BOOLEAN))
-    return either([Call("equal", (value, each), kind=BOOLEAN) for each in members])
+            return either([compared("equal", value, member, node) for member in members])
+        values = dict.fromkeys(constant.value for constant in constants)
+        return types.folded(Call("isin", (value,), tuple(sorted(values)), BOOLEAN))
+    return either([Call("equal", (value, member), kind=BOOLEAN) for member in members])
 
 
 def bind_like(binder: Binder, node: exp.Expr) -> Expression:
@@ -164,20 +164,20 @@ def bind_escape(binder: Binder, node: exp.Expr) -> Expression:
 
 
 def _like(binder: Binder, like: exp.Expr, operands: list[exp.Expr], node: exp.Expr) -> Expression:
-    found = call_named("LIKE", [binder.scalar(each) for each in operands], node)
-    return negated(found) if like.args.get("negate") else found
+    test = call_named("LIKE", [binder.scalar(operand) for operand in operands], node)
+    return negated(test) if like.args.get("negate") else test
 
 
 def bind_case(binder: Binder, node: exp.Expr) -> Expression:
     """Bind CASE."""
     subject = None if node.this is None else binder.scalar(node.this)
     tests, values = [], []
-    for each in node.args["ifs"]:
+    for branch in node.args["ifs"]:
         if subject is None:
-            tests.append(binder.condition(each.this, "a condition of CASE"))
+            tests.append(binder.condition(branch.this, "a condition of CASE"))
         else:
-            tests.append(compared("equal", subject, binder.scalar(each.this), each))
-        values.append(binder.scalar(each.args["true"]))
+            tests.append(compared("equal", subject, binder.scalar(branch.this), branch))
+        values.append(binder.scalar(branch.args["true"]))
     default = node.args.get("default")
     other = Literal(None, NULL) if default is None else binder.scalar(default)
     return _chosen(tests, [*values, other], node)
@@ -197,4 +197,4 @@ def _chosen(tests: list[Expression], values: list[Expression], node: exp.Expr) -
     if kind == NULL:
         return Literal(None, NULL)
     pairs = zip(tests, values, strict=True)
-    return Call("case", (*(each for pair in pairs for each in pair), other), kind=kind)
+    return Call("case", (*(scalar for pair in pairs for scalar in pair), other), kind=kind)

@@ -38,9 +38,9 @@ def converted(scalar: Expression, kind: SqlType) -> Expression:
     if isinstance(scalar, Literal):
         if scalar.value is None:
             return Literal(None, kind)
-        made = cast(scalar.type, kind, *zone_parameters(scalar.type, kind))
-        if made is not None:
-            return Literal(made(scalar.value), kind)
+        convert = cast(scalar.type, kind, *zone_parameters(scalar.type, kind))
+        if convert is not None:
+            return Literal(convert(scalar.value), kind)
     return cast_call("sql_cast", scalar, kind)
 
 
@@ -56,7 +56,7 @@ def in_local_time(scalar: Expression) -> Expression:
 
 def folded(call: Call) -> Expression:
     """Return the value of a call of constants as a constant; one that fails stays, it may never be reached."""
-    if not all(isinstance(each, Literal) for each in call.arguments):
+    if not all(isinstance(argument, Literal) for argument in call.arguments):
         return call
     try:
         return Literal(value_of(call), call.type)
@@ -69,15 +69,15 @@ def together(
 ) -> tuple[tuple[Expression, ...], SqlType]:
     """Return expressions with one type in common, and that type."""
     scalars = _with_moments(scalars)
-    kinds = [each.type for each in scalars]
+    kinds = [scalar.type for scalar in scalars]
     first: SqlType | None = kinds[0]
-    found = reduce(_or_none, kinds[1:], first)
-    if found is None:
+    kind = reduce(_or_none, kinds[1:], first)
+    if kind is None:
         shown = " and ".join(dict.fromkeys(map(str, kinds)))
         raise wrong(
             f"{what} got {shown}, which have no type in common", node, hint="CAST one of them."
         )
-    return tuple(converted(each, found) for each in scalars), found
+    return tuple(converted(scalar, kind) for scalar in scalars), kind
 
 
 def _or_none(left: SqlType | None, right: SqlType) -> SqlType | None:
@@ -86,14 +86,14 @@ def _or_none(left: SqlType | None, right: SqlType) -> SqlType | None:
 
 def _with_moments(scalars: Sequence[Expression]) -> Sequence[Expression]:
     """Return expressions with constant texts as dates or times, if another one is a date or time."""
-    moments = [each.type for each in scalars if each.type.name in _FROM_TEXT]
+    moments = [scalar.type for scalar in scalars if scalar.type.name in _FROM_TEXT]
     if not moments:
         return scalars
     return [
-        converted(each, moments[0])
-        if isinstance(each, Literal) and each.type.name == "STRING"
-        else each
-        for each in scalars
+        converted(scalar, moments[0])
+        if isinstance(scalar, Literal) and scalar.type.name == "STRING"
+        else scalar
+        for scalar in scalars
     ]
 
 
@@ -135,14 +135,16 @@ def arithmetic(
 ) -> Expression:
     """Return an arithmetic operation on numbers."""
     what = name.removeprefix(OF_SQL)
-    for each in operands:
-        if each.type.name not in NUMBERS and each.type != NULL:
-            raise wrong(f"{what} got {each.type}, no number", node, hint="CAST it to a number.")
+    for operand in operands:
+        if operand.type.name not in NUMBERS and operand.type != NULL:
+            raise wrong(f"{what} got {operand.type}, no number", node, hint="CAST it to a number.")
     (left, right), kind = together(operands, node, what)
     if kind == NULL:
         return Literal(None, INT)
     if kind.name != "DECIMAL":
         return folded(Call(name, (left, right), kind=kind))
-    one, other = (as_decimal(each.type) if each.type != NULL else kind for each in operands)
+    one, other = (
+        as_decimal(operand.type) if operand.type != NULL else kind for operand in operands
+    )
     left, right = converted(operands[0], one), converted(operands[1], other)
     return folded(Call(name, (left, right), kind=decimal_type(one, other)))

@@ -78,10 +78,10 @@ def _cast(name: str) -> Build:
                 raise wrong(
                     f"{value.type} cannot be cast to {required}", node, hint="Cast to another type."
                 )
-            made = types.cast_call(name, value, required)
-            if isinstance(value, Literal) and made.type.name in _MOMENTS and name == "sql_cast":
-                _check_moment(value, made, node)
-            value = made
+            call = types.cast_call(name, value, required)
+            if isinstance(value, Literal) and call.type.name in _MOMENTS and name == "sql_cast":
+                _check_moment(value, call, node)
+            value = call
         return _cut(value, node.args["to"])
 
     return build
@@ -105,7 +105,7 @@ _MICROSECONDS = 6
 def _cut(value: Expression, required: exp.DataType) -> Expression:
     """Return a value with the length or precision of a CAST."""
     kind = required.this
-    lengths = [int(each.name) for each in required.expressions if each.name.isdigit()]
+    lengths = [int(size.name) for size in required.expressions if size.name.isdigit()]
     if kind == exp.DType.CHAR:
         # A CHAR has one letter by default, and blanks up to its length.
         length = Literal((lengths or [1])[0], INT)
@@ -156,7 +156,7 @@ def _bracket(binder: Binder, node: exp.Expr) -> Expression:
 def _array(binder: Binder, node: exp.Expr) -> Expression:
     if not node.expressions:
         raise unsupported("an empty ARRAY[]", node)
-    values, kind = types.together([binder.scalar(each) for each in node.expressions], node, "ARRAY")
+    values, kind = types.together([binder.scalar(part) for part in node.expressions], node, "ARRAY")
     return Call("array", values, kind=array(kind))
 
 
@@ -165,12 +165,12 @@ def _map(binder: Binder, node: exp.Expr) -> Expression:
         raise wrong(
             f"MAP[…] got {len(node.expressions)} values", node, hint="Write keys and values."
         )
-    found = [binder.scalar(each) for each in node.expressions]
-    keys, key = types.together(found[::2], node, "the keys of MAP")
-    values, value = types.together(found[1::2], node, "the values of MAP")
+    scalars = [binder.scalar(argument) for argument in node.expressions]
+    keys, key = types.together(scalars[::2], node, "the keys of MAP")
+    values, value = types.together(scalars[1::2], node, "the values of MAP")
     if key.name in {"ARRAY", "MAP", "ROW", "ANY"} or NULL in {key, value}:
         raise unsupported(f"MAP of {key} to {value}", node, hint="CAST keys and values.")
-    pairs = tuple(each for pair in zip(keys, values, strict=True) for each in pair)
+    pairs = tuple(scalar for pair in zip(keys, values, strict=True) for scalar in pair)
     return Call("map", pairs, kind=SqlType("MAP", components=(key, value)))
 
 
@@ -201,8 +201,8 @@ def _rounding(name: str) -> Build:
             raise unsupported(f"{name}({value.type} TO {word})", node)
         function = {"FLOOR": "floor_to", "CEIL": "ceil_to"}[name]
         local = types.in_local_time(value)
-        made = types.folded(Call(function, (local,), (word,), local.type))
-        return types.converted(made, value.type)
+        rounded = types.folded(Call(function, (local,), (word,), local.type))
+        return types.converted(rounded, value.type)
 
     return build
 

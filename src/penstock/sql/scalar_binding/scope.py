@@ -43,10 +43,11 @@ class Scope:
     @staticmethod
     def of(name: str | None, columns: Sequence[SqlColumn], offset: int = 0) -> Scope:
         """Return the scope of one table whose columns begin at a position."""
-        found = tuple(
-            (each.name, Field(each.name, each.type, at)) for at, each in enumerate(columns, offset)
+        named = tuple(
+            (column.name, Field(column.name, column.type, position))
+            for position, column in enumerate(columns, offset)
         )
-        return Scope((ScopeTable(name, found),))
+        return Scope((ScopeTable(name, named),))
 
     def names(self) -> tuple[str, ...]:
         """Return the names of all columns."""
@@ -55,8 +56,8 @@ class Scope:
     def find(self, node: exp.Column) -> Expression | None:
         """Return the expression of the name of a column, None if there is no such column."""
         parts = [part.name for part in node.parts]
-        for taken, found in self._candidates(parts, node):
-            value = found
+        for taken, candidate in self._candidates(parts, node):
+            value = candidate
             for name in parts[taken:]:
                 value = member(value, name, node)
             return value
@@ -66,29 +67,29 @@ class Scope:
         if len(parts) > 1:
             for table in self.tables:
                 if table.name == parts[0]:
-                    for name, found in table.columns:
+                    for name, column in table.columns:
                         if name == parts[1]:
-                            yield 2, found
+                            yield 2, column
         if parts[0] in self.merged:
             yield 1, self.merged[parts[0]]
-        found_ones = [
-            found
+        columns = [
+            column
             for table in self.tables
-            for name, found in table.columns
-            if name == parts[0] and (len(parts) == 1 or found.type.name == "ROW")
+            for name, column in table.columns
+            if name == parts[0] and (len(parts) == 1 or column.type.name == "ROW")
         ]
-        if len(found_ones) > 1:
+        if len(columns) > 1:
             raise wrong(
                 f"the column {parts[0]!r} is in several tables", node, hint="Write table.column."
             )
-        if found_ones:
-            yield 1, found_ones[0]
+        if columns:
+            yield 1, columns[0]
 
     def resolve(self, node: exp.Column) -> Expression:
         """Return the expression of the name of a column."""
-        found = self.find(node)
-        if found is not None:
-            return found
+        column = self.find(node)
+        if column is not None:
+            return column
         if self.outer is not None and self.outer.find(node) is not None:
             raise wrong(
                 "a subquery that reads a column of the query around it is supported as an equality in WHERE"
@@ -102,17 +103,17 @@ class Scope:
 
     def star(self, node: exp.Expr, table: str | None = None) -> list[tuple[str, Expression]]:
         """Return the columns of `*`, or of `table.*`."""
-        chosen = [each for each in self.tables if table is None or each.name == table]
+        chosen = [owner for owner in self.tables if table is None or owner.name == table]
         if not chosen:
-            names = [each.name for each in self.tables if each.name is not None]
+            names = [owner.name for owner in self.tables if owner.name is not None]
             raise wrong(
                 f"there is no table {table!r}", node, hint=f"Use one of: {', '.join(names)}."
             )
         return [
-            (name, self.merged.get(name, found) if table is None else found)
-            for each in chosen
-            for name, found in each.columns
-            if table is not None or name not in each.hidden
+            (name, self.merged.get(name, column) if table is None else column)
+            for owner in chosen
+            for name, column in owner.columns
+            if table is not None or name not in owner.hidden
         ]
 
 

@@ -50,28 +50,28 @@ class TableDefinition:
     @property
     def columns(self) -> tuple[tuple[str, SqlType], ...]:
         """Names and types of the columns of the rows of its source."""
-        return tuple((each.column.name, each.column.type) for each in self.stored)
+        return tuple((stored.column.name, stored.column.type) for stored in self.stored)
 
     @property
     def physical(self) -> tuple[tuple[str, SqlType], ...]:
         """Names and types of the columns that are no metadata."""
         return tuple(
-            (each.column.name, each.column.type)
-            for each in self.stored
-            if each.metadata_key is None
+            (stored.column.name, stored.column.type)
+            for stored in self.stored
+            if stored.metadata_key is None
         )
 
     @property
     def written(self) -> tuple[StoredColumn, ...]:
         """The columns of the rows that its sink gets."""
-        return tuple(each for each in self.stored if not each.is_virtual)
+        return tuple(stored for stored in self.stored if not stored.is_virtual)
 
     @property
     def row_type(self) -> RowTypeInfo:
         """Type of the rows of its source."""
         return Types.ROW_NAMED(
-            [each.column.name for each in self.stored],
-            [each.column.type.type_info for each in self.stored],
+            [stored.column.name for stored in self.stored],
+            [stored.column.type.type_info for stored in self.stored],
         )
 
 

@@ -85,12 +85,12 @@ class TableOptions:
 
     def needed(self, option: TableOption[T], because: str) -> T:
         """Return the value of an option that something else makes necessary."""
-        found = self.get(option)
-        if found is None:
+        value = self.get(option)
+        if value is None:
             raise self.wrong(
                 f"lacks the option {option.key!r}, which is needed {because}", "Add it to WITH."
             )
-        return found
+        return value
 
     def wrong(self, problem: str, hint: str) -> SqlError:
         """Return an error about the options of the table."""
@@ -101,24 +101,24 @@ def checked_options(
     owner: str, given: Sequence[tuple[str, str]], declared: Sequence[TableOption[Any]]
 ) -> TableOptions:
     """Return the options of a table."""
-    found = TableOptions(owner, dict(given))
-    if len(found.given) < len(given):
+    options = TableOptions(owner, dict(given))
+    if len(options.given) < len(given):
         keys = [key for key, _ in given]
         twice = next(key for key in keys if keys.count(key) > 1)
-        raise found.wrong(f"has the option {twice!r} twice", "Remove one of them.")
-    for key in found.given:
+        raise options.wrong(f"has the option {twice!r} twice", "Remove one of them.")
+    for key in options.given:
         if not any(option.names(key) for option in declared):
             known = tuple(option.key for option in declared)
             near = did_you_mean(key, known)
-            raise found.wrong(
+            raise options.wrong(
                 f"has the option {key!r}, which there is not{near}",
                 f"Use some of: {', '.join(sorted(known))}.",
             )
     for option in declared:
-        if option.is_required and option.key not in found.given:
-            raise found.wrong(f"lacks the option {option.key!r}", f"Add it: {option.description}")
-        found.get(option)  # a text that is no value is refused now
-    return found
+        if option.is_required and option.key not in options.given:
+            raise options.wrong(f"lacks the option {option.key!r}", f"Add it: {option.description}")
+        options.get(option)  # a text that is no value is refused now
+    return options
 
 
 def owner_of(name: Sequence[str], place: TextPlace) -> str:

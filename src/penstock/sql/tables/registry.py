@@ -71,8 +71,8 @@ SINK_PARALLELISM = TableOption(
 def connectors() -> dict[str, Connector]:
     """Return name to connector: those that need no other system, and those of the table of extras."""
     own = (DATAGEN, FILESYSTEM, PRINT, BLACKHOLE)
-    of_systems = (resolve_name(each) for extra in EXTRAS.values() for each in extra.tables)
-    return {found.name: found for found in (*own, *of_systems)}
+    of_systems = (resolve_name(name) for extra in EXTRAS.values() for name in extra.tables)
+    return {connector.name: connector for connector in (*own, *of_systems)}
 
 
 def defined(table: CreateTable) -> tuple[Connector, TableDefinition]:
@@ -110,21 +110,21 @@ def defined(table: CreateTable) -> tuple[Connector, TableDefinition]:
 
 def declared_options(connector: Connector) -> Sequence[TableOption[Any]]:
     """Return all options that a table of a connector may have."""
-    found = [CONNECTOR, *connector.options]
-    found += [SCAN_PARALLELISM] if connector.source is not None else []
-    found += [SINK_PARALLELISM] if connector.sink is not None else []
+    options = [CONNECTOR, *connector.options]
+    options += [SCAN_PARALLELISM] if connector.source is not None else []
+    options += [SINK_PARALLELISM] if connector.sink is not None else []
     for name in connector.formats:
         own = FORMATS[name].options
-        found += own
+        options += own
         if any(option.key == "key.format" for option in connector.options):
-            found += [
+            options += [
                 TableOption(f"key.{option.key}", option.parse, option.description) for option in own
             ]
-            found += [
+            options += [
                 TableOption(f"value.{option.key}", option.parse, option.description)
                 for option in own
             ]
-    return found
+    return options
 
 
 def _stored(column: ColumnDefinition, connector: Connector, options: TableOptions) -> StoredColumn:
@@ -151,7 +151,7 @@ def _check_names(table: CreateTable, options: TableOptions) -> None:
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise options.wrong(f"has the column {twice!r} twice", "Remove one of them.")
-    physical = [each.name for each in table.columns if each.kind is ColumnKind.PHYSICAL]
+    physical = [column.name for column in table.columns if column.kind is ColumnKind.PHYSICAL]
     for what, columns in (
         ("PRIMARY KEY", table.primary_key),
         ("PARTITIONED BY", table.partitioned_by),

@@ -28,10 +28,10 @@ class RowsOfMessage:
 
     def __call__(self, message: Any) -> Sequence[Row]:
         """Return the rows."""
-        found = self.decode(message)
+        decoded = self.decode(message)
         if not self.is_changelog:
-            return () if found is None else (Row(*self.names)(*found),)
-        return [with_kind(Row(*self.names)(*values), kind) for kind, values in found]
+            return () if decoded is None else (Row(*self.names)(*decoded),)
+        return [with_kind(Row(*self.names)(*values), kind) for kind, values in decoded]
 
 
 class ScaledDecimals:
@@ -40,16 +40,18 @@ class ScaledDecimals:
     def __init__(self, columns: Sequence[tuple[str, SqlType]]) -> None:
         self.columns = tuple(columns)
         self._make = row_factory([name for name, _ in columns])
-        self._places = [(at, kind) for at, (_, kind) in enumerate(columns) if _is_decimal(kind)]
+        self._places = [
+            (position, kind) for position, (_, kind) in enumerate(columns) if _is_decimal(kind)
+        ]
 
     def __call__(self, row: Row) -> Sequence[Row]:
         """Return the row."""
         values = list(row)
-        for at, kind in self._places:
-            if values[at] is not None:
-                values[at] = to_scale(values[at], kind)
-        (made,) = self._make((values,))
-        return (with_kind(made, row.get_row_kind()),)
+        for position, kind in self._places:
+            if values[position] is not None:
+                values[position] = to_scale(values[position], kind)
+        (scaled,) = self._make((values,))
+        return (with_kind(scaled, row.get_row_kind()),)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return ScaledDecimals, (self.columns,)
@@ -84,11 +86,11 @@ class TextOfRow:
     def __call__(self, row: Row) -> str:
         """Return the text."""
         values = list(row)
-        found = (
+        encoded = (
             self.encode(values, row.get_row_kind()) if self.is_changelog else self.encode(values)
         )
         try:
-            text = found.decode() if isinstance(found, bytes) else found
+            text = encoded.decode() if isinstance(encoded, bytes) else encoded
         except UnicodeDecodeError:
             raise _no_line(values, "its bytes are no text in UTF-8") from None
         if text is None or "\n" in text or "\r" in text:

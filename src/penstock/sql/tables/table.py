@@ -113,11 +113,11 @@ class LatestRow(KeyedProcessFunction):
             yield _of_kind(value, RowKind.UPDATE_AFTER)
             return
         fields = list(value)
-        at = next((i for i in reversed(range(len(rows))) if list(rows[i]) == fields), None)
-        if at is None:
+        position = next((i for i in reversed(range(len(rows))) if list(rows[i]) == fields), None)
+        if position is None:
             return
-        is_newest = at == len(rows) - 1
-        del rows[at]
+        is_newest = position == len(rows) - 1
+        del rows[position]
         self._rows.update(rows)
         if not rows:
             yield _of_kind(value, RowKind.DELETE)
@@ -126,9 +126,9 @@ class LatestRow(KeyedProcessFunction):
 
 
 def _of_kind(row: Row, kind: RowKind) -> Row:
-    made = copy(row)
-    made.set_row_kind(kind)
-    return made
+    changed = copy(row)
+    changed.set_row_kind(kind)
+    return changed
 
 
 _STORED_NAME = "stored"
@@ -141,19 +141,19 @@ class SystemTable:
         """Make a table."""
         self._connector, self._table = connector, table
         self.schema = TableSchema(
-            tuple(each.column for each in table.stored),
+            tuple(stored.column for stored in table.stored),
             primary_key=table.primary_key,
             changelog=connector.changelog(table),
         )
         self.strategy = WatermarkStrategy.no_watermarks()
-        self._made: WeakKeyDictionary[Any, DataStream[Row]] = WeakKeyDictionary()
+        self._streams: WeakKeyDictionary[Any, DataStream[Row]] = WeakKeyDictionary()
 
     def make_stream(self, environment: Any, name: str) -> DataStream[Row]:
         """Return its rows; the same stream for all statements of a program, so that they are read once."""
         program = environment.graph.program
-        if program not in self._made:
-            self._made[program] = self._read(environment)
-        return self._made[program]
+        if program not in self._streams:
+            self._streams[program] = self._read(environment)
+        return self._streams[program]
 
     def _read(self, environment: Any) -> DataStream[Row]:
         make = self._connector.source
@@ -162,18 +162,18 @@ class SystemTable:
                 f"is of the connector {self._connector.name!r}, which cannot be read",
                 "Read another table.",
             )
-        found, row_type = make(self._table), self._table.row_type
-        if found.rows is None:
+        table_source, row_type = make(self._table), self._table.row_type
+        if table_source.rows is None:
             rows: DataStream[Row] = environment.from_source(
-                found.source, self.strategy, self._table.name, row_type
+                table_source.source, self.strategy, self._table.name, row_type
             )
             return self._in_parallel(rows)
         records = self._in_parallel(
             environment.from_source(
-                found.source, WatermarkStrategy.no_watermarks(), self._table.name
+                table_source.source, WatermarkStrategy.no_watermarks(), self._table.name
             )
         )
-        rows = records.flat_map(found.rows, row_type).name(f"rows of {self._table.name}")
+        rows = records.flat_map(table_source.rows, row_type).name(f"rows of {self._table.name}")
         if self.strategy == WatermarkStrategy.no_watermarks():
             return rows
         return rows.assign_timestamps_and_watermarks(self.strategy)
@@ -209,7 +209,7 @@ class ConnectorTable:
         if watermark is not None:
             strategy = strategy_of(watermark, columns)
             columns = tuple(
-                replace(each, is_time=each.name == watermark.column) for each in columns
+                replace(column, is_time=column.name == watermark.column) for column in columns
             )
             if self._computed is None:
                 self._stored.strategy = strategy
@@ -218,7 +218,7 @@ class ConnectorTable:
         self.schema = replace(
             self._stored.schema,
             columns=columns,
-            written=tuple(each.column.name for each in self._table.written),
+            written=tuple(written.column.name for written in self._table.written),
         )
 
     def with_options(self, options: Sequence[tuple[str, str]]) -> ConnectorTable:
@@ -259,19 +259,19 @@ class ConnectorTable:
     ) -> DataStreamSink:
         """Add a sink for rows and return it; see `SqlTable`."""
         assert self._connector.sink is not None, "accepts has agreed"
-        found = self._connector.sink(self._table)
+        table_sink = self._connector.sink(self._table)
         rows = stream
-        if found.takes is Takes.UPSERTS and changelog is not Changelog.INSERT_ONLY:
+        if table_sink.takes is Takes.UPSERTS and changelog is not Changelog.INSERT_ONLY:
             is_by_key = set(key) == set(self._table.primary_key)
             rows = (
                 without_former_rows(stream)
                 if is_by_key
                 else latest_by_key(stream, self._table.primary_key)
             )
-        if found.records is not None:
-            kind = found.record_type or Types.PICKLED_BYTE_ARRAY()
-            rows = rows.map(found.records, kind).name(f"records of {self._table.name}")
-        sink = rows.sink_to(found.sink).name(self._table.name)
+        if table_sink.records is not None:
+            kind = table_sink.record_type or Types.PICKLED_BYTE_ARRAY()
+            rows = rows.map(table_sink.records, kind).name(f"records of {self._table.name}")
+        sink = rows.sink_to(table_sink.sink).name(self._table.name)
         parallelism = self._table.options.get(SINK_PARALLELISM)
         if parallelism is not None:
             sink.set_parallelism(parallelism)
@@ -282,13 +282,13 @@ class ConnectorTable:
         columns = self.statement.columns
         if all(column.kind is not ColumnKind.COMPUTED for column in columns):
             return None
-        made = [
+        selected = [
             exp.alias_(column.expression.copy(), column.name, quoted=True)
             if column.expression is not None
             else exp.column(column.name, quoted=True)
             for column in columns
         ]
-        query = exp.select(*made).from_(exp.to_table(_STORED_NAME))
+        query = exp.select(*selected).from_(exp.to_table(_STORED_NAME))
         return QueryTranslator(_StoredCatalogue(self._stored, self._catalogue)).relation(query)
 
 

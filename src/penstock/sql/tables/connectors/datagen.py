@@ -71,17 +71,17 @@ class _GeneratedColumn:
         """Return the function that makes its values."""
         kind = self.get("kind", str, "random")
         if kind == "sequence":
-            made = self._sequence()
+            generate = self._sequence()
         elif kind == "random":
-            made = self._random(self.kind)
+            generate = self._random(self.kind)
         else:
             raise self.table.options.wrong(
                 f"has 'fields.{self.name}.kind' = {kind!r}", "Use random or sequence."
             )
         rate = self.get("null-rate", NUMBER, 0.0)
         if not rate:
-            return made
-        return lambda number, chance: None if chance.random() < rate else made(number, chance)
+            return generate
+        return lambda number, chance: None if chance.random() < rate else generate(number, chance)
 
     @property
     def end_of_sequence(self) -> int | None:
@@ -113,8 +113,8 @@ class _GeneratedColumn:
             raise self.table.options.wrong(
                 f"has the column {self.name!r} of type {kind}", "datagen makes no such values."
             )
-        made: Make = make(self, kind)
-        return made
+        generate: Make = make(self, kind)
+        return generate
 
     def _whole(self, kind: SqlType) -> Make:
         limit = _WHOLE[kind.name]
@@ -136,7 +136,7 @@ class _GeneratedColumn:
         return lambda number, chance: [element(number, chance) for _ in range(length)]
 
     def _row(self, kind: SqlType) -> Make:
-        parts, coerce = [self._random(each) for each in kind.components], kind.type_info.coerce
+        parts, coerce = [self._random(part) for part in kind.components], kind.type_info.coerce
         return lambda number, chance: coerce([part(number, chance) for part in parts])
 
     def _decimal(self, kind: SqlType) -> Make:
@@ -224,7 +224,7 @@ def _source(table: TableDefinition) -> TableSource:
     count = table.options.get(_COUNT)
     ends += [] if count is None else [count]
     generator = _Generator(
-        tuple(column.name for column in columns), [each.make() for each in columns]
+        tuple(column.name for column in columns), [column.make() for column in columns]
     )
     return TableSource(
         DataGeneratorSource(

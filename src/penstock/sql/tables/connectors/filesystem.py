@@ -47,33 +47,35 @@ def files_of(table: TableDefinition, path: str, file_format: str) -> TableSource
     if file_format in COLUMN_FORMATS:
         source = FileSource(path, file_format, table.row_type)
         return TableSource(source, scaled_decimals(table.columns))
-    found = FORMATS[file_format]
-    if any(each.metadata_key is not None for each in table.stored):
+    text_format = FORMATS[file_format]
+    if any(stored.metadata_key is not None for stored in table.stored):
         raise table.options.wrong("has metadata columns and files of text", "Use Parquet.")
     names = tuple(name for name, _ in table.physical)
     return TableSource(
         FileSource.text(path),
-        RowsOfMessage(names, found.decoder(table.physical, table.options), found.is_changelog),
+        RowsOfMessage(
+            names, text_format.decoder(table.physical, table.options), text_format.is_changelog
+        ),
     )
 
 
 def changes_of_format(table: TableDefinition) -> Changelog:
     """Return the changelog of a table, which its format defines."""
     given = table.options.given
-    found = FORMATS.get(given.get("value.format") or given.get("format") or "")
-    is_changelog = found is not None and found.is_changelog
+    named_format = FORMATS.get(given.get("value.format") or given.get("format") or "")
+    is_changelog = named_format is not None and named_format.is_changelog
     return Changelog.RETRACT if is_changelog else Changelog.INSERT_ONLY
 
 
 def _source(table: TableDefinition) -> TableSource:
     options = table.options
-    found = files_of(table, options.value(_PATH), options.value(_FORMAT))
+    files = files_of(table, options.value(_PATH), options.value(_FORMAT))
     interval = options.get(_MONITOR)
     if interval is None:
-        return found
-    assert isinstance(found.source, FileSource), "it is of files"
+        return files
+    assert isinstance(files.source, FileSource), "it is of files"
     millis = Duration.of_millis(int(interval.total_seconds() * 1000))
-    return TableSource(found.source.monitor_continuously(millis), found.rows)
+    return TableSource(files.source.monitor_continuously(millis), files.rows)
 
 
 def _sink(table: TableDefinition) -> TableSink:
@@ -89,12 +91,12 @@ def _sink(table: TableDefinition) -> TableSink:
         raise options.wrong(f"has the format {file_format!r}, which is only read", "Write Parquet.")
     if table.partitioned_by:
         raise options.wrong("is partitioned, and its files are text", "Write Parquet.")
-    found = FORMATS[file_format]
-    encode = found.encoder(table.physical, options)
+    text_format = FORMATS[file_format]
+    encode = text_format.encoder(table.physical, options)
     return TableSink(
         FileSink(path, FileFormat.TEXT, FileNaming(suffix=f".{file_format}"), size),
-        Takes.CHANGES if found.is_changelog else Takes.INSERTS,
-        TextOfRow(encode, found.is_changelog),
+        Takes.CHANGES if text_format.is_changelog else Takes.INSERTS,
+        TextOfRow(encode, text_format.is_changelog),
         Types.STRING(),
     )
 

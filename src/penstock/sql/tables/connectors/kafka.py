@@ -39,7 +39,7 @@ from penstock.types import sql_types as types
 from penstock.types.types import Types
 
 NAMES = tuple(FORMATS)
-PLAIN = tuple(name for name, found in FORMATS.items() if not found.is_changelog)
+PLAIN = tuple(name for name, message_format in FORMATS.items() if not message_format.is_changelog)
 MODES = ("earliest-offset", "latest-offset", "group-offsets", "timestamp", "specific-offsets")
 
 TOPIC = TableOption(
@@ -150,7 +150,7 @@ def _keyed(
     chosen: tuple[str, ...],
 ) -> KeyedFormat:
     """Return a format with some of the columns."""
-    found = FORMATS[name]
+    message_format = FORMATS[name]
     kinds = dict(table.physical)
     prefix = (table.options.get(KEY_PREFIX) or "") if side == "key" else ""
     fields = tuple((column.removeprefix(prefix), kinds[column]) for column in chosen)
@@ -165,9 +165,9 @@ def _keyed(
     options = TableOptions(table.options.owner, {**shared, **own})
     return KeyedFormat(
         tuple(columns[column] for column in chosen),
-        found.decoder(fields, options),
-        found.encoder(fields, options),
-        found.is_changelog,
+        message_format.decoder(fields, options),
+        message_format.encoder(fields, options),
+        message_format.is_changelog,
     )
 
 
@@ -253,11 +253,11 @@ def _specific(table: TableDefinition, text: str) -> KafkaOffsetsInitializer:
     (topic, *others) = _topics(table)
     try:
         pairs = [
-            dict(part.split(":", 1) for part in each.split(","))
-            for each in text.split(";")
-            if each.strip()
+            dict(part.split(":", 1) for part in entry.split(","))
+            for entry in text.split(";")
+            if entry.strip()
         ]
-        found = {
+        offsets = {
             KafkaTopicPartition(topic, int(pair["partition"])): int(pair["offset"])
             for pair in pairs
         }
@@ -267,7 +267,7 @@ def _specific(table: TableDefinition, text: str) -> KafkaOffsetsInitializer:
         ) from cause
     if others:
         raise table.options.wrong("has offsets and several topics", "Make a table per topic.")
-    return KafkaOffsetsInitializer.offsets(found)
+    return KafkaOffsetsInitializer.offsets(offsets)
 
 
 def _source(table: TableDefinition) -> TableSource:
@@ -294,7 +294,7 @@ def _check_key(table: TableDefinition) -> None:
 def _read(
     table: TableDefinition, start: KafkaOffsetsInitializer, *, is_upsert: bool
 ) -> TableSource:
-    columns = {each.column.name: at for at, each in enumerate(table.stored)}
+    columns = {stored.column.name: position for position, stored in enumerate(table.stored)}
     key, value = _formats(table, columns, is_upsert=is_upsert)
     rows = RowsOfRecords(table, key, value, is_upsert=is_upsert)
     is_list = value.is_changelog
@@ -337,13 +337,13 @@ def _after_history(
 
 
 def _written(table: TableDefinition, *, is_upsert: bool) -> TableSink:
-    for each in table.written:
-        if each.metadata_key is not None and each.metadata_key not in WRITTEN:
+    for written in table.written:
+        if written.metadata_key is not None and written.metadata_key not in WRITTEN:
             raise table.options.wrong(
-                f"has the metadata column {each.column.name!r}, which cannot be written",
+                f"has the metadata column {written.column.name!r}, which cannot be written",
                 "Declare it as VIRTUAL.",
             )
-    columns = {each.column.name: at for at, each in enumerate(table.written)}
+    columns = {written.column.name: position for position, written in enumerate(table.written)}
     key, value = _formats(table, columns, is_upsert=is_upsert)
     topics = _topics(table)
     if len(topics) > 1:

@@ -55,8 +55,8 @@ def _metadata_reader(key: str, kind: SqlType) -> Callable[[KafkaRecord], Any]:
         return read
 
     def without_zone(record: KafkaRecord) -> Any:
-        found = read(record)
-        return None if found is None else found.replace(tzinfo=None)
+        moment = read(record)
+        return None if moment is None else moment.replace(tzinfo=None)
 
     return without_zone
 
@@ -77,31 +77,31 @@ class RowsOfRecords:
         is_upsert: bool,
     ) -> None:
         """Prepare for the rows of a table."""
-        self._names = tuple(each.column.name for each in table.stored)
+        self._names = tuple(stored.column.name for stored in table.stored)
         self._key, self._value, self._is_upsert = key, value, is_upsert
         self._metadata = [
-            (position, _metadata_reader(each.metadata_key, each.column.type))
-            for position, each in enumerate(table.stored)
-            if each.metadata_key is not None
+            (position, _metadata_reader(stored.metadata_key, stored.column.type))
+            for position, stored in enumerate(table.stored)
+            if stored.metadata_key is not None
         ]
 
     def __call__(self, record: KafkaRecord) -> Any:
         """Return a row, None to leave the record out; of a changelog format a list of rows."""
         if record.value is None:
             return self._row(record, RowKind.DELETE, None) if self._is_upsert else None
-        found = self._value.decode(record.value)
+        decoded = self._value.decode(record.value)
         if self._value.is_changelog:
-            return [self._row(record, kind, values) for kind, values in found]
-        if found is None:
+            return [self._row(record, kind, values) for kind, values in decoded]
+        if decoded is None:
             return None
         kind = RowKind.UPDATE_AFTER if self._is_upsert else RowKind.INSERT
-        return self._row(record, kind, found)
+        return self._row(record, kind, decoded)
 
     def _row(self, record: KafkaRecord, kind: RowKind, values: Sequence[Any] | None) -> Row:
         fields: list[Any] = [None] * len(self._names)
         if self._key is not None and record.key is not None:
-            found = self._key.decode(record.key)
-            for position, field in zip(self._key.positions, found or (), strict=False):
+            key_fields = self._key.decode(record.key)
+            for position, field in zip(self._key.positions, key_fields or (), strict=False):
                 fields[position] = field
         if values is not None:
             for position, field in zip(self._value.positions, values, strict=True):
@@ -127,7 +127,7 @@ class RecordsOfRows:
     ) -> None:
         """Prepare for the rows of a table."""
         self._topic, self._key, self._value, self._is_upsert = topic, key, value, is_upsert
-        places = {each.metadata_key: at for at, each in enumerate(table.written)}
+        places = {written.metadata_key: position for position, written in enumerate(table.written)}
         self._timestamp, self._headers = (places.get(key) for key in WRITTEN)
 
     def __call__(self, row: Row) -> KafkaRecord:

@@ -46,7 +46,7 @@ class JsonDecoder:
     def __call__(self, message: bytes | str) -> list[Any] | None:
         """Return the values; None of a message that is skipped."""
         try:
-            found: list[Any] | None = of_json(message, self.values)
+            values: list[Any] | None = of_json(message, self.values)
         except TextError as cause:
             if self._skips_errors:
                 return None
@@ -54,7 +54,7 @@ class JsonDecoder:
                 f"{shown(message)} cannot be read as JSON: {cause}",
                 hint="Correct the columns of the table, or set 'json.ignore-parse-errors' = 'true'.",
             ) from cause
-        return found
+        return values
 
     def values(self, parsed: Any) -> list[Any]:
         """Return the values of a parsed object."""
@@ -139,7 +139,7 @@ class DebeziumDecoder:
     def __call__(self, message: bytes | str) -> Changes:
         """Return the changes; none of a message that is skipped."""
         try:
-            found: Changes = of_json(message, self._changes)
+            changes: Changes = of_json(message, self._changes)
         except TextError as cause:
             if self._skips_errors:
                 return []
@@ -148,7 +148,7 @@ class DebeziumDecoder:
                 f"{shown(message)} cannot be read as a change of Debezium: {cause}",
                 hint=_BEFORE if is_before else _HINT,
             ) from cause
-        return found
+        return changes
 
     def _changes(self, parsed: Any) -> Changes:
         if isinstance(parsed, dict) and "payload" in parsed:

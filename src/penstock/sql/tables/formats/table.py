@@ -132,9 +132,9 @@ def _csv_form(options: TableOptions) -> CsvForm:
         name: options.get(_CSV[key]) for key, (name, _, _) in _CSV_TEXTS.items()
     }
     for key, (name, _, _) in _CSV_TEXTS.items():
-        found = texts[name]
-        if name in {"delimiter", "quote", "escape"} and found is not None and len(found) != 1:
-            raise options.wrong(f"has {key!r} = {found!r}", "Write one character.")
+        text = texts[name]
+        if name in {"delimiter", "quote", "escape"} and text is not None and len(text) != 1:
+            raise options.wrong(f"has {key!r} = {text!r}", "Write one character.")
     form = replace(CsvForm(), **texts, comments=options.value(_CSV_COMMENTS))
     return replace(form, quote=None) if options.get(_CSV_UNQUOTED) else form
 
@@ -159,8 +159,8 @@ def _raw_charset(fields: Fields, options: TableOptions) -> str | None:
 
 
 FORMATS: Mapping[str, Format] = {
-    found.name: found
-    for found in (
+    text_format.name: text_format
+    for text_format in (
         Format(
             "json",
             "an object per message or line",

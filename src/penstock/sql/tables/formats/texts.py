@@ -27,8 +27,8 @@ def check(kind: SqlType, form: str) -> None:
     """Refuse a type whose values have no text."""
     if kind.name in {"ANY", "NULL"}:
         raise ValueError(f"{kind} has no {form}")
-    for each in kind.components:
-        check(each, form)
+    for component in kind.components:
+        check(component, form)
 
 
 def rounded(kind: SqlType) -> Callable[[Any], Any] | None:
@@ -38,12 +38,12 @@ def rounded(kind: SqlType) -> Callable[[Any], Any] | None:
     """
     if kind.name == "DECIMAL":
         return _decimal(kind)
-    inside = [rounded(each) for each in kind.components]
+    inside = [rounded(component) for component in kind.components]
     if not any(inside):
         return None
-    parts = [_or_null(each) for each in inside]
+    parts = [_or_null(convert) for convert in inside]
     if kind.name == "ARRAY":
-        return lambda value: [parts[0](each) for each in value]
+        return lambda value: [parts[0](element) for element in value]
     if kind.name == "MAP":
         return lambda value: {parts[0](k): parts[1](v) for k, v in value.items()}
     names = kind.fields
@@ -59,12 +59,12 @@ def _decimal(kind: SqlType) -> Callable[[Decimal], Decimal]:
 
     def convert(value: Decimal) -> Decimal:
         try:
-            found = value.quantize(unit, ROUND_HALF_UP, _EXACT)
+            quantized = value.quantize(unit, ROUND_HALF_UP, _EXACT)
         except InvalidOperation:
             raise TextError(f"{str(value)!r} is no {kind}") from None
-        if abs(found) >= limit:
+        if abs(quantized) >= limit:
             raise TextError(f"{str(value)!r} is no {kind}")
-        return found
+        return quantized
 
     return convert
 
