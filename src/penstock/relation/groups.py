@@ -149,9 +149,9 @@ class WindowRows:
         """True if the windows are sessions."""
         return self.spec is not None and self.spec.function == "SESSION"
 
-    def bound(self, at: int) -> str | None:
+    def bound(self, position: int) -> str | None:
         """Return the bound of the window that an output is; None if it is another column."""
-        output, width = self.outputs[at], len(self.input.columns)
+        output, width = self.outputs[position], len(self.input.columns)
         if isinstance(output, Field) and output.position >= width:
             return BOUNDS[output.position - width]
         return None
@@ -245,22 +245,22 @@ def read_through(scalar: Expression, outputs: tuple[Expression, ...]) -> Express
     return with_fields(scalar, lambda column: outputs[column.position])
 
 
-def scanned(relation: Relation, at: int) -> list[tuple[Scan, int]] | None:
+def scanned(relation: Relation, position: int) -> list[tuple[Scan, int]] | None:
     """Return the event times of tables that a column of timestamps is read from, None if it is no such column.
 
     Joins and OVER emit rows at other times.
     """
     if isinstance(relation, Scan):
-        return [(relation, at)] if relation.columns[at].is_time else None
+        return [(relation, position)] if relation.columns[position].is_time else None
     if isinstance(relation, Project):
-        output = relation.outputs[at]
+        output = relation.outputs[position]
         return scanned(relation.input, output.position) if isinstance(output, Field) else None
     if isinstance(relation, Filter | Correlate):
-        return scanned(relation.input, at) if at < len(relation.input.columns) else None
+        return scanned(relation.input, position) if position < len(relation.input.columns) else None
     if isinstance(relation, Union):
-        parts = [scanned(source, at) for source in relation.inputs]
+        parts = [scanned(source, position) for source in relation.inputs]
         return None if None in parts else [scan for part in parts for scan in part or ()]
-    is_time = isinstance(relation, WindowGroupBy) and relation.columns[at].window == "time"
+    is_time = isinstance(relation, WindowGroupBy) and relation.columns[position].window == "time"
     return [] if is_time else None
 
 

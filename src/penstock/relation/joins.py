@@ -114,16 +114,16 @@ def _comparisons(
         one, other = map(_term, pair)
         if one is not None and other is not None:
             yield "equal", one, other
-    for each in () if condition is None else conjuncts(condition):
-        if not isinstance(each, Call) or each.function not in SWAPPED:
+    for conjunct in () if condition is None else conjuncts(condition):
+        if not isinstance(conjunct, Call) or conjunct.function not in SWAPPED:
             continue
-        one, other = map(_term, each.arguments)
+        one, other = map(_term, conjunct.arguments)
         if one is None or other is None:
             continue
         if one[0] < width <= other[0]:
-            yield each.function, one, (other[0] - width, other[1])
+            yield conjunct.function, one, (other[0] - width, other[1])
         elif other[0] < width <= one[0]:
-            yield SWAPPED[each.function], other, (one[0] - width, one[1])
+            yield SWAPPED[conjunct.function], other, (one[0] - width, one[1])
 
 
 def _term(scalar: Expression) -> Term | None:
@@ -231,15 +231,15 @@ def joined(
         right = in_time(right, interval.right.position)
     may_take_back = interval is None and (kind.pads(0) or kind.pads(1) or not both)
     sides = left.columns if kind.is_existence else (*left.columns, *right.columns)
-    columns = [SqlColumn(each.name, each.type) for each in sides]
+    columns = [SqlColumn(column.name, column.type) for column in sides]
     if interval is not None:
         _keep_times(columns, (left, right), interval, kind)
     return Join(
         left=left,
         right=right,
         type=kind,
-        left_keys=tuple(each for each, _ in keys),
-        right_keys=tuple(each for _, each in keys),
+        left_keys=tuple(one for one, _ in keys),
+        right_keys=tuple(other for _, other in keys),
         condition=condition,
         ttls_ms=ttls_ms,
         interval=interval,
@@ -254,21 +254,24 @@ def joined_by_names(
 ) -> Project:
     """Return a join on columns of equal names: all columns of the left side, then those of the right one that are not compared."""
     lefts, rights = (
-        {each.name: Field(each.name, each.type, at) for at, each in enumerate(side.columns)}
+        {
+            column.name: Field(column.name, column.type, position)
+            for position, column in enumerate(side.columns)
+        }
         for side in (left, right)
     )
     rows = joined(left, right, kind, [(lefts[name], rights[name]) for name in names], None)
-    behind = {name: shifted(each, len(lefts)) for name, each in rights.items()}
+    behind = {name: shifted(field, len(lefts)) for name, field in rights.items()}
     outputs: list[Expression] = [
-        compared_value(each, behind[name], kind) if name in names else each
-        for name, each in lefts.items()
+        compared_value(field, behind[name], kind) if name in names else field
+        for name, field in lefts.items()
     ]
-    outputs += [each for name, each in behind.items() if name not in names]
-    columns = (*left.columns, *(each for each in right.columns if each.name not in names))
+    outputs += [field for name, field in behind.items() if name not in names]
+    columns = (*left.columns, *(column for column in right.columns if column.name not in names))
     return Project(
         input=rows,
         outputs=tuple(outputs),
-        columns=tuple(SqlColumn(each.name, each.type) for each in columns),
+        columns=tuple(SqlColumn(column.name, column.type) for column in columns),
         changelog=rows.changelog,
     )
 
@@ -292,14 +295,16 @@ def _keep_times(
     """
     begin = 0
     for side, time in enumerate((interval.left, interval.right)):
-        at, source = begin + time.position, sides[side].columns[time.position]
+        index, source = begin + time.position, sides[side].columns[time.position]
         begin += len(sides[side].columns)
-        if at < len(columns) and not kind.pads(1 - side) and source.is_time:
-            columns[at] = replace(columns[at], is_time=True, lag_ms=interval.reaches_ms[side])
+        if index < len(columns) and not kind.pads(1 - side) and source.is_time:
+            columns[index] = replace(columns[index], is_time=True, lag_ms=interval.reaches_ms[side])
 
 
 def _joined_keys(left: Relation, right: Relation) -> frozenset[frozenset[int]]:
     width = len(left.columns)
     return frozenset(
-        one | frozenset(at + width for at in other) for one in left.keys for other in right.keys
+        one | frozenset(index + width for index in other)
+        for one in left.keys
+        for other in right.keys
     )

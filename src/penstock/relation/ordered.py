@@ -82,17 +82,17 @@ class Reach:
 def reach_of(calls: Sequence[OverCall]) -> Reach:
     """Return how far the frames of functions reach back."""
     rows, ms = 0, None
-    for each in calls:
-        frame = each.frame
-        if each.call.function == "LAG":
-            rows = max(rows, each.offset)
-        elif each.is_running or frame.preceding is None:
+    for over in calls:
+        frame = over.frame
+        if over.call.function == "LAG":
+            rows = max(rows, over.offset)
+        elif over.is_running or frame.preceding is None:
             continue
         elif frame.counts_rows:
             rows = max(rows, frame.preceding)
         else:
             ms = max(ms or 0, frame.preceding)
-    return Reach(rows, ms, any(each.is_running for each in calls))
+    return Reach(rows, ms, any(over.is_running for over in calls))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,8 +201,8 @@ class Rank(OneInput):
     def __str__(self) -> str:
         by = names_at(self.columns, self.partition) or "nothing"
         order = ", ".join(
-            f"{self.columns[each.position].name}{' DESC' if each.is_descending else ''}"
-            for each in self.order
+            f"{self.columns[column.position].name}{' DESC' if column.is_descending else ''}"
+            for column in self.order
         )
         behind = f" in order of {order}" if order else ""
         kind = "Rank" if self.window_end is None else "Window rank"
@@ -234,10 +234,10 @@ def unique_by(relation: Relation, key: tuple[int, ...]) -> Relation:
 
 def total_order(order: tuple[SortColumn, ...], width: int) -> tuple[SortColumn, ...]:
     """Return an order in which the columns that it does not have decide last."""
-    ranked = {each.position for each in order}
+    ranked = {column.position for column in order}
     rest = (
-        SortColumn(at, is_descending=False, nulls_first=True)
-        for at in range(width)
-        if at not in ranked
+        SortColumn(position, is_descending=False, nulls_first=True)
+        for position in range(width)
+        if position not in ranked
     )
     return (*order, *rest)

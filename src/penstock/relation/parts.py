@@ -44,7 +44,7 @@ class AggregateCall:
     user: Any = field(default=None, compare=False)
 
     def __str__(self) -> str:
-        inside = ", ".join(f"#{at}" for at in self.arguments) or "*"
+        inside = ", ".join(f"#{position}" for position in self.arguments) or "*"
         distinct = "DISTINCT " if self.is_distinct else ""
         shown = "" if self.filter is None else f" FILTER #{self.filter}"
         return f"{self.function.removeprefix(USER)}({distinct}{inside}){shown}"
@@ -99,8 +99,8 @@ _OF_CHANGES: Mapping[str, _Kind] = {
 
 def keeping_values(calls: Sequence[AggregateCall], *, is_insert_only: bool) -> list[AggregateCall]:
     """Return the aggregates that need the values of a group."""
-    found = ((each, _kind(each, is_insert_only=is_insert_only)[0]) for each in calls)
-    return [each for each, how in found if how in {"of_values", "distinct"}]
+    pairs = ((call, _kind(call, is_insert_only=is_insert_only)[0]) for call in calls)
+    return [call for call, how in pairs if how in {"of_values", "distinct"}]
 
 
 def _kind(call: AggregateCall, *, is_insert_only: bool) -> _Kind:
@@ -169,31 +169,32 @@ def group_parts(
     arguments = _arguments(records, group, calls)
     inside = SelectStep(tuple(arguments.items()))
     keys = tuple(arguments)[: max(group, 1)]
-    found = {
-        f"r{at}": _aggregate(call, is_insert_only=is_insert_only) for at, call in enumerate(calls)
+    parts = {
+        f"r{index}": _aggregate(call, is_insert_only=is_insert_only)
+        for index, call in enumerate(calls)
     }
     rows = AggregateExpression("count")
     if not is_insert_only or not calls:
-        found = {"rows": rows, **found}
+        parts = {"rows": rows, **parts}
     chain, aggregate = keyed_aggregate(
-        inside.type_info, keys, found, is_weighted=not is_insert_only, keeps_values=emits_changes
+        inside.type_info, keys, parts, is_weighted=not is_insert_only, keeps_values=emits_changes
     )
     (results,) = aggregate.results.steps
     assert isinstance(results, SelectStep), "results are one selection"
-    kept = [each for name, each in results.outputs if name != "rows"]
+    kept = [tree for name, tree in results.outputs if name != "rows"]
     if not group:
         kept = kept[1:]
-    fired, of_windows = aggregate.parts, [at for at, bound in enumerate(bounds) if bound]
+    fired, of_windows = aggregate.parts, [index for index, bound in enumerate(bounds) if bound]
     if of_windows:
         types = [result_type.field_types[of_windows[0]]] * len(WINDOW_BOUNDS)
         fired = RowTypeInfo([*fired.field_types, *types], [*fired.field_names, *WINDOW_BOUNDS])
-    for at in of_windows:
-        kept.insert(at, typed(_BOUNDS[bounds[at]], fired, "group by"))
+    for index in of_windows:
+        kept.insert(index, typed(_BOUNDS[bounds[index]], fired, "group by"))
     outputs = zip(result_type.field_names, kept, result_type.field_types, strict=True)
     last = SelectStep(
         tuple(
-            (name, each if _are_alike(each.type_info, kind) else _cast(each, kind, aggregate.parts))
-            for name, each, kind in outputs
+            (name, tree if _are_alike(tree.type_info, kind) else _cast(tree, kind, aggregate.parts))
+            for name, tree, kind in outputs
         )
     )
     emitted = replace(aggregate.results, records=fired, steps=(last,))
@@ -218,13 +219,13 @@ def _arguments(
     """Return the columns that aggregates read; equal arguments are one column."""
     pairs = zip(records.field_names, records.field_types, strict=True)
     fields = [columns.Field(name, kind) for name, kind in pairs]
-    made: dict[str, columns.Expression] = {f"k{at}": fields[at] for at in range(group)}
+    inputs: dict[str, columns.Expression] = {f"k{index}": fields[index] for index in range(group)}
     if not group:
-        made["k0"] = columns.Literal(0, INT.type_info)
+        inputs["k0"] = columns.Literal(0, INT.type_info)
     for call in calls:
         if call.user is not None:
             read = (*call.arguments, *(() if call.filter is None else (call.filter,)))
-            made |= {f"a{at}": fields[at] for at in read}
+            inputs |= {f"a{index}": fields[index] for index in read}
             continue
         if not call.arguments and call.filter is None:
             continue
@@ -235,8 +236,8 @@ def _arguments(
             absent = columns.Literal(None, value.type_info)
             kept = (fields[call.filter], value, absent)
             value = columns.Call("case", kept, (), value.type_info)
-        made[_name(call)] = value
-    return made
+        inputs[_name(call)] = value
+    return inputs
 
 
 def _name(call: AggregateCall) -> str:
@@ -252,6 +253,6 @@ def _aggregate(call: AggregateCall, *, is_insert_only: bool) -> AggregateExpress
         chosen: columns.Expression = columns.Literal(value=True)
         if call.filter is not None:
             chosen = columns.Field(f"a{call.filter}")
-        read = (columns.Field(f"a{at}") for at in call.arguments)
+        read = (columns.Field(f"a{index}") for index in call.arguments)
         return AggregateExpression(how, columns.Call("packed", (chosen, *read)), parameters)
     return AggregateExpression(how, None if of_all else columns.Field(_name(call)), parameters)

@@ -314,7 +314,7 @@ def relations_of(relation: Relation) -> Iterator[Relation]:
     todo, known = [relation], set[int]()
     while todo:
         current = todo[-1]
-        waiting = [each for each in current.inputs if id(each) not in known]
+        waiting = [source for source in current.inputs if id(source) not in known]
         if waiting:
             todo += reversed(waiting)
             continue
@@ -326,36 +326,36 @@ def relations_of(relation: Relation) -> Iterator[Relation]:
 
 def names_at(columns: Sequence[SqlColumn], positions: Sequence[int]) -> str:
     """Return the names of the columns at some positions, as text."""
-    return ", ".join(columns[at].name for at in positions)
+    return ", ".join(columns[position].name for position in positions)
 
 
 def distinct_names(columns: Sequence[SqlColumn]) -> tuple[SqlColumn, ...]:
     """Return columns, of which those of equal names get a number, as in Flink: `a`, `a0`, `a1`."""
-    found: list[SqlColumn] = []
+    distinct: list[SqlColumn] = []
     taken = set()
-    for each in columns:
-        name, number = each.name, 0
+    for column in columns:
+        name, number = column.name, 0
         while name in taken:
-            name, number = f"{each.name}{number}", number + 1
+            name, number = f"{column.name}{number}", number + 1
         taken.add(name)
-        found.append(replace(each, name=name))
-    return tuple(found)
+        distinct.append(replace(column, name=name))
+    return tuple(distinct)
 
 
 def union(parts: tuple[Relation, ...]) -> Union:
     """Return all rows of some relations, with the columns of the first."""
-    is_insert_only = all(each.is_insert_only for each in parts)
+    is_insert_only = all(part.is_insert_only for part in parts)
     columns = tuple(
         SqlColumn(
             of_first.name,
             of_first.type,
-            is_time=all(part.columns[at].is_time for part in parts),
+            is_time=all(part.columns[position].is_time for part in parts),
             window=of_first.window
-            if all(part.columns[at].window == of_first.window for part in parts)
+            if all(part.columns[position].window == of_first.window for part in parts)
             else "",
-            lag_ms=max(part.columns[at].lag_ms for part in parts),
+            lag_ms=max(part.columns[position].lag_ms for part in parts),
         )
-        for at, of_first in enumerate(parts[0].columns)
+        for position, of_first in enumerate(parts[0].columns)
     )
     return Union(
         parts=parts,
@@ -368,8 +368,8 @@ def in_time(relation: Relation, position: int) -> Relation:
     """Return rows whose event times are never behind the watermark, if one of them is to be used."""
     if not relation.columns[position].lag_ms:
         return relation
-    lag_ms = max(each.lag_ms for each in relation.columns)
-    columns = tuple(replace(each, lag_ms=0) for each in relation.columns)
+    lag_ms = max(column.lag_ms for column in relation.columns)
+    columns = tuple(replace(column, lag_ms=0) for column in relation.columns)
     return Delayed(
         input=relation,
         lag_ms=lag_ms,
