@@ -48,8 +48,8 @@ def _as_selector(function: Any, method: str) -> str:
 
 def bound_method(function: Any, base: type, method: str, operation: str) -> Any:
     """Return a callable: `function` itself, or its method."""
-    found = method_of(function, base, method, operation)
-    return getattr(function, found) if found else function
+    name = method_of(function, base, method, operation)
+    return getattr(function, name) if name else function
 
 
 def checked_type(type_info: TypeInformation | None, operation: str) -> TypeInformation:
@@ -116,7 +116,7 @@ def called_as(form: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
             try:
                 signature.bind(*args, **kwargs)
             except TypeError as refused:
-                shown = [str(each) for each in args[1:]]
+                shown = [str(argument) for argument in args[1:]]
                 shown += [f"{name}={value}" for name, value in kwargs.items()]
                 meant = [did_you_mean(name, known) for name in kwargs if name not in known]
                 raise ArgumentError.here(

@@ -46,13 +46,13 @@ class GraphBuilder:
 
     def node(self, node_id: int) -> Node:
         """Return a node."""
-        found = self._nodes.get(node_id)
-        if found is None:
+        node = self._nodes.get(node_id)
+        if node is None:
             raise GraphError(
                 "this sink belongs to a job that was executed already",
                 hint="execute() forgets the sinks it ran; call sink_to again.",
             )
-        return found
+        return node
 
     def nodes(self) -> tuple[Node, ...]:
         """Return all nodes, in order of id."""

@@ -80,14 +80,14 @@ class CheckpointStorage:
         """Return the storage that `configuration` describes, None if it describes none."""
         kind = configuration.get(CHECKPOINT_STORAGE)
         path = configuration.get(CHECKPOINT_DIR)
-        found: CheckpointStorage | None = None
+        storage: CheckpointStorage | None = None
         if kind == "jobmanager":
-            found = JobManagerCheckpointStorage(path)
+            storage = JobManagerCheckpointStorage(path)
         elif path is not None:
-            found = FileSystemCheckpointStorage(path)
-        if found is not None:
-            found._savepoint_path = configuration.get(SAVEPOINT_DIR)  # noqa: SLF001 - our own
-        return found
+            storage = FileSystemCheckpointStorage(path)
+        if storage is not None:
+            storage._savepoint_path = configuration.get(SAVEPOINT_DIR)  # noqa: SLF001 - our own
+        return storage
 
     def __str__(self) -> str:
         return f"{type(self).__name__}({self._checkpoint_path})"

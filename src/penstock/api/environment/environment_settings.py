@@ -61,10 +61,10 @@ def log_ignored_settings(configuration: Configuration) -> None:
     """Log a warning for each prefix of settings whose effect a user would expect, once per process."""
     keys = sorted(configuration.to_dict())
     for prefix in IGNORED_PREFIXES:
-        found = [key for key in keys if key.startswith(prefix)]
-        if found and prefix not in _logged:
+        ignored = [key for key in keys if key.startswith(prefix)]
+        if ignored and prefix not in _logged:
             _logged.add(prefix)
-            _logger.warning("%s: %s", ", ".join(found), ACCEPTED_PREFIXES[prefix].lower())
+            _logger.warning("%s: %s", ", ".join(ignored), ACCEPTED_PREFIXES[prefix].lower())
     for name, instead in flink_reporters(configuration).ineffective.items():
         if name not in _logged:
             _logged.add(name)

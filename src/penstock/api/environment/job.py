@@ -45,9 +45,9 @@ class CompletableFuture(Generic[T]):
             >>> CompletableFuture.completed(1).done()
             True
         """
-        made = cls()
-        made.set_result(result)
-        return made
+        future = cls()
+        future.set_result(result)
+        return future
 
     def cancel(self) -> bool:
         """Stop waiting; return False if it was done already.
@@ -332,8 +332,8 @@ the layers above them."""
 
 def executor_for(configuration: Configuration) -> Executor:
     """Return the executor `execution.target` names."""
-    made: Executor = resolve_name(EXECUTORS[configuration.get(TARGET)])()
-    return made
+    executor: Executor = resolve_name(EXECUTORS[configuration.get(TARGET)])()
+    return executor
 
 
 class PlanReady(BaseException):

@@ -47,10 +47,10 @@ def importable(directory: Path) -> Iterator[None]:
 
 def _check_standard_modules(error: BaseException, directory: Path) -> None:
     """Refuse a file of the program's that hides a standard module, if an error or a cause of it is about that module."""
-    found: dict[int, BaseException] = {}  # a chain may be cyclic
+    seen: dict[int, BaseException] = {}  # a chain may be cyclic
     cause: BaseException | None = error
-    while cause is not None and id(cause) not in found:
-        found[id(cause)] = cause
+    while cause is not None and id(cause) not in seen:
+        seen[id(cause)] = cause
         name, file = _module_of(cause)
         if name in sys.stdlib_module_names and file and Path(file).is_relative_to(directory):
             raise EnvironmentSetupError(

@@ -70,21 +70,21 @@ def nanoseconds_of(length: Any) -> int | None:
 
 def length_of(value: Length, operation: str) -> timedelta:
     """Return a length of time."""
-    found: timedelta | None = None
+    length: timedelta | None = None
     if isinstance(value, timedelta):
-        found = value
+        length = value
     elif isinstance(value, Duration):
-        found = timedelta(milliseconds=value.to_millis())
+        length = timedelta(milliseconds=value.to_millis())
     elif isinstance(value, Time):
-        found = timedelta(milliseconds=value.to_milliseconds())
+        length = timedelta(milliseconds=value.to_milliseconds())
     elif type(value) is int:
-        found = timedelta(milliseconds=value)
-    if found is None or found < timedelta(0) or found % _MILLISECOND:
+        length = timedelta(milliseconds=value)
+    if length is None or length < timedelta(0) or length % _MILLISECOND:
         raise ArgumentError.here(
             f"{operation} got {value!r}",
             hint="Pass whole milliseconds, 0 or more, or a timedelta, Duration or Time.",
         )
-    return found
+    return length
 
 
 def milliseconds_of(length: timedelta) -> int:

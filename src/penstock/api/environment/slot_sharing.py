@@ -214,7 +214,7 @@ class SlotSharingGroup:
                 ArgumentError: There are resources without cores or without heap memory.
             """
             given = (self._cpu_cores, self._heap, self._off_heap, self._managed)
-            if not self._external and not any(each is not None for each in given):
+            if not self._external and not any(resource is not None for resource in given):
                 return SlotSharingGroup(self._name)
             if self._cpu_cores is None or self._heap is None:
                 raise ArgumentError.here(

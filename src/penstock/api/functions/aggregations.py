@@ -65,19 +65,19 @@ class FieldAggregate:
 
     def __call__(self, aggregate: Any, record: Any) -> Any:
         """Return the aggregate with `record` added."""
-        at: Any = self.position
-        if type(aggregate) is tuple and type(at) is int and at < len(aggregate):
+        place: Any = self.position
+        if type(aggregate) is tuple and type(place) is int and place < len(aggregate):
             # As below, with nothing left to find out.
-            combined = self._combine(aggregate[at], record[at])
-            return (*aggregate[:at], combined, *aggregate[at + 1 :])
-        at = _field_of(aggregate, self.position)
-        if at is None:
+            combined = self._combine(aggregate[place], record[place])
+            return (*aggregate[:place], combined, *aggregate[place + 1 :])
+        place = _field_of(aggregate, self.position)
+        if place is None:
             return self._combine(aggregate, record)
-        combined = self._combine(aggregate[at], record[at])
+        combined = self._combine(aggregate[place], record[place])
         if isinstance(aggregate, tuple):
-            return aggregate._make((*aggregate[:at], combined, *aggregate[at + 1 :]))  # type: ignore[attr-defined]
+            return aggregate._make((*aggregate[:place], combined, *aggregate[place + 1 :]))  # type: ignore[attr-defined]
         result = copy(aggregate)
-        result[at] = combined
+        result[place] = combined
         return result
 
 
@@ -95,8 +95,8 @@ class RecordAggregate:
     def __call__(self, aggregate: Any, record: Any) -> Any:
         """Return the better one; the first of equal ones."""
         better = _BETTER[self.aggregation]
-        at = _field_of(aggregate, self.position)
-        new, old = (record, aggregate) if at is None else (record[at], aggregate[at])
+        place = _field_of(aggregate, self.position)
+        new, old = (record, aggregate) if place is None else (record[place], aggregate[place])
         return record if better(new, old) else aggregate
 
 
@@ -120,17 +120,17 @@ def associative_because(
     """
     is_sum = aggregation is Aggregation.SUM
     if isinstance(records, RowTypeInfo | TupleTypeInfo):
-        found = _field_type(position, records)
+        kind = _field_type(position, records)
         exact = _INTEGERS | _UNLIMITED if is_sum else _ORDERED
     elif position == 0:
-        found = records
+        kind = records
         exact = _UNLIMITED if is_sum else _ORDERED
     else:
         return None
-    if repr(found) not in exact:
+    if repr(kind) not in exact:
         return None
     name = aggregation.name.lower()
-    return f"field {position!r} is declared as {found!r}, whose {name} is the same in any grouping"
+    return f"field {position!r} is declared as {kind!r}, whose {name} is the same in any grouping"
 
 
 def _field_type(position: int | str, records: RowTypeInfo | TupleTypeInfo) -> TypeInformation:

@@ -114,32 +114,34 @@ class FirstRows:
             return self._renumbered(before, after)
         gone, come = spec.order.only_in(before, after, by_order=False)
         if not spec.identity:
-            return [*self._made(gone, RowKind.DELETE), *self._made(come)]
-        former = {self._identity(each): each for each in gone}
+            return [*self._of_kind(gone, RowKind.DELETE), *self._of_kind(come)]
+        former = {self._identity(row): row for row in gone}
         kept = set(map(self._identity, come)) & former.keys()
-        goes = [each for key, each in former.items() if key not in kept]
-        made = self._made(goes, RowKind.DELETE)
-        for each in come:
-            key = self._identity(each)
+        goes = [row for key, row in former.items() if key not in kept]
+        rows = self._of_kind(goes, RowKind.DELETE)
+        for row in come:
+            key = self._identity(row)
             if key in kept:
-                made += self._made([former[key]], RowKind.UPDATE_BEFORE)
-                made += self._made([each], RowKind.UPDATE_AFTER)
+                rows += self._of_kind([former[key]], RowKind.UPDATE_BEFORE)
+                rows += self._of_kind([row], RowKind.UPDATE_AFTER)
             else:
-                made += self._made([each])
-        return made
+                rows += self._of_kind([row])
+        return rows
 
     def _renumbered(self, before: list[Values], after: list[Values]) -> list[Row]:
         compare, number = self.spec.order.compare, self.spec.start + 1
         same = {
-            at for at, pair in enumerate(zip(before, after, strict=False)) if not compare(*pair)
+            index
+            for index, pair in enumerate(zip(before, after, strict=False))
+            if not compare(*pair)
         }
         gone, come = (
-            [[*each, number + at] for at, each in enumerate(rows) if at not in same]
+            [[*row, number + index] for index, row in enumerate(rows) if index not in same]
             for rows in (before, after)
         )
-        return [*self._made(gone, RowKind.DELETE), *self._made(come)]
+        return [*self._of_kind(gone, RowKind.DELETE), *self._of_kind(come)]
 
-    def _made(self, values: list[Values], kind: RowKind = RowKind.INSERT) -> list[Row]:
+    def _of_kind(self, values: list[Values], kind: RowKind = RowKind.INSERT) -> list[Row]:
         rows = self._results(list(map(list, values)))
         if kind is not RowKind.INSERT:
             for row in rows:
@@ -165,14 +167,14 @@ class FirstRows:
         """Return the first ones of some rows and further ones, which are behind equal ones."""
         end, order = self.spec.end, self.spec.order
         if kept and len(kept) == end:
-            come = [each for each in come if order.compare(each, kept[-1]) < 0]
+            come = [row for row in come if order.compare(row, kept[-1]) < 0]
         if len(come) > 1:
             come = nsmallest(end, come, key=order.key)
         if not kept:
             return come[:end]
         after = kept.copy()
-        for each in come:
-            after.insert(bisect_right(after, order.key(each), key=order.key), each)
+        for row in come:
+            after.insert(bisect_right(after, order.key(row), key=order.key), row)
         return after[:end]
 
     def _all(self) -> Iterable[Values]:
@@ -181,7 +183,7 @@ class FirstRows:
             return map(values_of_row, self._rows.values())
         most = self.spec.end
         counts = self._counts.items()
-        return (list(each) for each, count in counts for _ in range(min(count, most)))
+        return (list(row) for row, count in counts for _ in range(min(count, most)))
 
     def _counted(self, rows: Sequence[Row]) -> tuple[list[Any], list[Any]]:
         net = Counter[tuple[Any, ...]]()
@@ -222,7 +224,7 @@ class FirstRows:
         return gone, come
 
     def _identity(self, row: Any) -> tuple[Any, ...]:
-        return tuple(row[at] for at in self.spec.identity)
+        return tuple(row[position] for position in self.spec.identity)
 
 
 def _values(row: Any) -> Values:

@@ -428,25 +428,25 @@ def form_of(function: Callable[..., Any], operation: str) -> Form:
     annotation = _first_annotation(function)
     if annotation is None or annotation is Any:
         return arrow_form
-    found = _form(annotation)
-    if found is None:
+    form = _form(annotation)
+    if form is None:
         raise ArgumentError.here(
             f"{operation} got a function of {annotation!r}",
             hint="Annotate its parameter with pyarrow.RecordBatch, pandas.DataFrame, polars.DataFrame or "
             "dict[str, numpy.ndarray].",
         )
-    return found
+    return form
 
 
 def _first_annotation(function: Callable[..., Any]) -> Any:
     """Return the annotation of the first parameter, also of a partial function and of an object's `__call__`."""
     try:
-        found = inspect.signature(function, eval_str=True)
+        signature = inspect.signature(function, eval_str=True)
     except NameError:  # a name that is imported for type checkers only
-        found = inspect.signature(function)
+        signature = inspect.signature(function)
     except (TypeError, ValueError):  # a built-in
         return None
-    first = next(iter(found.parameters.values()), None)
+    first = next(iter(signature.parameters.values()), None)
     return None if first is None or first.annotation is first.empty else first.annotation
 
 

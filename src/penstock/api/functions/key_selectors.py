@@ -57,14 +57,14 @@ def given_columns(columns: Any, operation: str) -> tuple[ColumnExpression, ...]:
     """Return one or several columns as a tuple."""
     is_one = isinstance(columns, ColumnExpression | str) or not isinstance(columns, Iterable)
     given = (columns,) if is_one else tuple(columns)
-    for each in given:
-        if isinstance(each, ColumnExpression) and isinstance(each.tree, Field):
+    for column in given:
+        if isinstance(column, ColumnExpression) and isinstance(column.tree, Field):
             continue
-        shown = each.tree if isinstance(each, ColumnExpression) else repr(each)
+        shown = column.tree if isinstance(column, ColumnExpression) else repr(column)
         raise ArgumentError.here(
             f"{operation} got {shown}, which is not a column",
-            hint=f"Write {_written(each)}."
-            if isinstance(each, str)
+            hint=f"Write {_written(column)}."
+            if isinstance(column, str)
             else "Pass col.name, or a list of such; compute it before, with with_columns.",
         )
     return given
@@ -84,15 +84,15 @@ def column_keys(
     """
     records = record_type(type_info, operation)
     positions = []
-    for each in given_columns(columns, operation):
-        assert isinstance(each.tree, Field), "it is a column"
-        kind = typed(each.tree, records, operation).type_info
+    for column in given_columns(columns, operation):
+        assert isinstance(column.tree, Field), "it is a column"
+        kind = typed(column.tree, records, operation).type_info
         refused = None if kind is None else no_key_in(kind)
         if refused is not None:
             raise KeyTypeError.here(
-                f"{operation} got the column {each.tree} of type {kind!r}: values of {refused!r} can be "
+                f"{operation} got the column {column.tree} of type {kind!r}: values of {refused!r} can be "
                 "changed, so they cannot be keys",
                 hint=CHANGED_HINT,
             )
-        positions.append(records.field_names.index(each.tree.name))
+        positions.append(records.field_names.index(column.tree.name))
     return itemgetter(*positions)

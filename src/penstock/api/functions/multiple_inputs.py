@@ -101,8 +101,8 @@ class AbstractInput(Input[IN], Generic[IN, OUT]):
     @property
     def output(self) -> StreamOperatorOutput:
         """The output of the operator."""
-        found: StreamOperatorOutput = self.owner.output
-        return found
+        output: StreamOperatorOutput = self.owner.output
+        return output
 
     def process_record_attributes(self, record_attributes: RecordAttributes) -> None:
         """Pass the attributes to `process_record_attributes` of the operator.

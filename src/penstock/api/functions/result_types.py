@@ -54,15 +54,15 @@ def inferred_type(function: Any, method: str | None, operation: str) -> TypeInfo
     try:
         if method is None:
             return _read(_returned(function), one=operation in _ONE_RESULT)
-        found = [
+        types = [
             _of_method(function, name)
             for name in _EMITTING.get(method, (method,))
             if _is_overridden(function, name)
         ]
     except Exception:  # noqa: BLE001 - an annotation may be any expression, and do anything
         return None
-    agree = bool(found) and all(other == found[0] for other in found)
-    return found[0] if agree else None
+    agree = bool(types) and all(other == types[0] for other in types)
+    return types[0] if agree else None
 
 
 def _of_method(function: Any, name: str) -> TypeInformation | None:
@@ -89,8 +89,8 @@ def _generic_bases(cls: type) -> Iterator[Any]:
 
 
 def _is_overridden(function: Any, name: str) -> bool:
-    found = getattr(function, name, None)
-    return found is not None and not getattr(found, "__module__", "").startswith(_OURS)
+    attribute = getattr(function, name, None)
+    return attribute is not None and not getattr(attribute, "__module__", "").startswith(_OURS)
 
 
 def _read(annotation: Any, *, one: bool) -> TypeInformation | None:

@@ -455,6 +455,6 @@ def creating_method(operator: Any, base: type, method: str) -> str:
     """Return the method of the user's object that `transform` is given: of an operator or a factory."""
     if isinstance(operator, StreamOperatorFactory):
         return CREATE
-    found = method_of(operator, base, method, "transform", allow_callable=False)
-    assert found is not None, "an operator is not called itself"
-    return found
+    name = method_of(operator, base, method, "transform", allow_callable=False)
+    assert name is not None, "an operator is not called itself"
+    return name

@@ -276,10 +276,10 @@ def watermarking_of(
     strategy: WatermarkStrategy, type_info: TypeInformation
 ) -> TimestampSpec | None:
     """Return the form that a strategy has in the graph, for records of a type."""
-    found = checked_strategy(strategy).watermarking()
-    if found is None or not isinstance(found.assigner, ColumnTimestamps):
-        return found
-    name = found.assigner.name
+    spec = checked_strategy(strategy).watermarking()
+    if spec is None or not isinstance(spec.assigner, ColumnTimestamps):
+        return spec
+    name = spec.assigner.name
     records = record_type(type_info, "with_timestamp_assigner")
     field = typed(Field(name), records, "with_timestamp_assigner")
     if name_of(field) not in TIMESTAMPS | set(WHOLE):
@@ -287,8 +287,8 @@ def watermarking_of(
             f"with_timestamp_assigner got the column {name}, which is {field.type_info!r}",
             hint="Use a column of whole numbers, which are epoch milliseconds, or of timestamps.",
         )
-    at = name if isinstance(records, RowTypeInfo) else records.field_names.index(name)
-    return replace(found, assigner=ColumnTimestamps(name, at))
+    place = name if isinstance(records, RowTypeInfo) else records.field_names.index(name)
+    return replace(spec, assigner=ColumnTimestamps(name, place))
 
 
 def checked_strategy(strategy: WatermarkStrategy) -> WatermarkStrategy:

@@ -102,22 +102,22 @@ class CleanupStrategies:
 
     def get_incremental_cleanup_strategy(self) -> IncrementalCleanupStrategy | None:
         """Return the strategy that was set; by default 5 entries per access, none per record."""
-        found: IncrementalCleanupStrategy | None = self._strategies.get(
+        strategy: IncrementalCleanupStrategy | None = self._strategies.get(
             CleanupStrategyKind.INCREMENTAL_CLEANUP
         )
-        if found is None and self._in_background:
+        if strategy is None and self._in_background:
             return IncrementalCleanupStrategy(_DEFAULT_CLEANUP_SIZE, False)  # noqa: FBT003 - PyFlink's signature
-        return found
+        return strategy
 
     def get_rocksdb_compact_filter_cleanup_strategy(
         self,
     ) -> RocksdbCompactFilterCleanupStrategy | None:
         """Return the strategy that was set; by default the clock is read every 1000 entries."""
-        found: RocksdbCompactFilterCleanupStrategy | None
-        found = self._strategies.get(CleanupStrategyKind.ROCKSDB_COMPACTION_FILTER)
-        if found is None and self._in_background:
+        strategy: RocksdbCompactFilterCleanupStrategy | None
+        strategy = self._strategies.get(CleanupStrategyKind.ROCKSDB_COMPACTION_FILTER)
+        if strategy is None and self._in_background:
             return RocksdbCompactFilterCleanupStrategy(_DEFAULT_CLOCK_ENTRIES)
-        return found
+        return strategy
 
 
 def _count(what: str, number: Any) -> int:

@@ -143,18 +143,18 @@ def _async_spec(
         raise ArgumentError.here(
             f"{_BATCHES} got retry_strategy={retry!r}", hint="Pass an AsyncRetryStrategy."
         )
-    found = CONCURRENT_BATCHES if capacity is None else capacity
-    _check_number(_BATCHES, "max_concurrent_batches", found)
+    concurrency = CONCURRENT_BATCHES if capacity is None else capacity
+    _check_number(_BATCHES, "max_concurrent_batches", concurrency)
     limit = 0 if timeout is None else milliseconds_of(length_of(timeout, _BATCHES))
     return AsyncSpec(
-        ordered=True, timeout_ms=limit, capacity=found, retry=retry or NO_RETRY_STRATEGY
+        ordered=True, timeout_ms=limit, capacity=concurrency, retry=retry or NO_RETRY_STRATEGY
     )
 
 
 def is_coroutine(called: Any) -> bool:
     """Return whether a call makes a coroutine."""
-    found = getattr(called, "__call__", None)  # noqa: B004 - what it is, not whether
-    return inspect.iscoroutinefunction(called) or inspect.iscoroutinefunction(found)
+    call = getattr(called, "__call__", None)  # noqa: B004 - what it is, not whether
+    return inspect.iscoroutinefunction(called) or inspect.iscoroutinefunction(call)
 
 
 def _check_number(operation: str, name: str, value: Any) -> None:

@@ -116,11 +116,13 @@ def _job_because(plan: PhysicalPlan, directory: str | None) -> str | None:
 
 def _computed_by_spark(stream: StreamEnds[Any], plan: PhysicalPlan) -> Any:
     """Return the DataFrame of a program that is expressions of one DataFrame."""
-    environment, (found,) = stream.get_execution_environment(), plan.projections
+    environment, (projection,) = stream.get_execution_environment(), plan.projections
     part = plan.sources[0].parts[0]
     assert isinstance(part, SparkSource), "it was checked"
-    made = plan.graph.node(found.operator)
-    type_info, origin = stream.get_type(), made.origin
+    node = plan.graph.node(projection.operator)
+    type_info, origin = stream.get_type(), node.origin
     resolve_name(CHECK)(type_info, environment.get_configuration(), origin)
-    merges = None if found.merged_for is None else plan.graph.node(found.merged_for).function
-    return resolve_name(COMPUTER)(part.dataframe, made.function, merges, type_info, origin)
+    merges = (
+        None if projection.merged_for is None else plan.graph.node(projection.merged_for).function
+    )
+    return resolve_name(COMPUTER)(part.dataframe, node.function, merges, type_info, origin)

@@ -160,10 +160,10 @@ class MultipleConnectedStreams:
             raise GraphError.here(f"operator {name!r}: {problem}", hint=INPUTS_HINT)
 
     def _has_key(self) -> bool:
-        found = {stream.has_key for stream in self.streams}
-        if len(found) > 1:
+        has_keys = {stream.has_key for stream in self.streams}
+        if len(has_keys) > 1:
             raise GraphError.here(
                 "some of the connected streams have a key and others have none",
                 hint="Call key_by on all, or on none; or on MultipleConnectedStreams.",
             )
-        return found.pop()
+        return has_keys.pop()

@@ -87,12 +87,12 @@ def projection(
             hint="Declare Types.TUPLE([…]) on the operation before, or use map.",
         )
     types = known.field_types
-    if not fields or any(type(at) is not int or not 0 <= at < len(types) for at in fields):
+    if not fields or any(type(index) is not int or not 0 <= index < len(types) for index in fields):
         raise ArgumentError.here(
             f"project got the fields {list(fields)} of {len(types)}",
             hint=f"Pass positions from 0 to {len(types) - 1}.",
         )
-    chosen: TypeInformation = Types.TUPLE([types[at] for at in fields])
+    chosen: TypeInformation = Types.TUPLE([types[index] for index in fields])
     if isinstance(type_info, InferredTypeInfo):
         chosen = InferredTypeInfo(chosen)
     if len(fields) == 1:

@@ -35,7 +35,7 @@ def key_columns(selector: Any, names: tuple[str, ...]) -> tuple[str, ...]:
             "aggregate was called on a stream whose key is no column",
             hint="Write key_by(col.name). Compute a key before, with with_columns.",
         )
-    return tuple(names[at] for at in positions)
+    return tuple(names[position] for position in positions)
 
 
 def checked_aggregates(
@@ -44,15 +44,15 @@ def checked_aggregates(
     """Return named aggregates."""
     if not aggregates:
         raise ArgumentError.here("aggregate got no aggregates", hint="Write n=col.count().")
-    for name, each in aggregates.items():
-        if not isinstance(each, AggregateExpression):
+    for name, aggregate in aggregates.items():
+        if not isinstance(aggregate, AggregateExpression):
             raise ArgumentError.here(
-                f"aggregate got {name}={each!r}, which is not an aggregate",
+                f"aggregate got {name}={aggregate!r}, which is not an aggregate",
                 hint="Call count, sum, mean, min or max of a column or an expression.",
             )
         if name in keys:
             raise ArgumentError.here(
-                f"aggregate got {name}={each}, but {name} is a column of the key",
+                f"aggregate got {name}={aggregate}, but {name} is a column of the key",
                 hint="Give the result another name.",
             )
     return aggregates
@@ -63,18 +63,18 @@ def split_bounds(
 ) -> tuple[dict[str, str], dict[str, Any]]:
     """Return names of results to `window_start` or `window_end`, and the other arguments."""
     given: dict[str, Any] = {}
-    for each in columns:
-        name = _bound(each)
+    for column in columns:
+        name = _bound(column)
         if name is None:
             raise ArgumentError.here(
-                f"aggregate of windows got {each!r} without a name",
+                f"aggregate of windows got {column!r} without a name",
                 hint="Name aggregates, such as n=col.count(); only col.window_start and col.window_end "
                 "have a name.",
             )
-        given[name] = each
+        given[name] = column
     given |= named
-    bounds = {name: bound for name, each in given.items() if (bound := _bound(each)) is not None}
-    return bounds, {name: each for name, each in given.items() if name not in bounds}
+    bounds = {name: bound for name, value in given.items() if (bound := _bound(value)) is not None}
+    return bounds, {name: value for name, value in given.items() if name not in bounds}
 
 
 def check_bounds(bounds: dict[str, str], assigner: Any, keys: tuple[str, ...]) -> None:
@@ -101,8 +101,8 @@ def _bound(column: Any) -> str | None:
 def bounds_function(aggregate: KeyedAggregate, *, is_of_all: bool) -> Any:
     """Return the window function that adds begin and end of a window of no fixed length to its row of parts."""
     records = aggregate.results.records
-    made = _AddBoundsToAll if is_of_all else _AddBounds
-    return made(tuple(records.field_names), zone_of_bounds(records.field_types[-1]))
+    function_class = _AddBoundsToAll if is_of_all else _AddBounds
+    return function_class(tuple(records.field_names), zone_of_bounds(records.field_types[-1]))
 
 
 class _AddBounds(WindowFunction[Row, Row, Any, TimeWindow]):

@@ -42,8 +42,8 @@ class RegularAssigner(TimedAssigner):
         Raises:
             TypeMismatchError: It is to have a timestamp and has none.
         """
-        found = self.regular.of(self._time_of(timestamp, context))
-        return [TimeWindow(start, end) for start, end in found]
+        windows = self.regular.of(self._time_of(timestamp, context))
+        return [TimeWindow(start, end) for start, end in windows]
 
 
 class EventTimeAssigner(TimedAssigner):

@@ -211,8 +211,8 @@ def _panes(assigner: Any, trigger: Any, contents: WindowContents) -> RegularWind
     """
     if _REGULAR.get(type(assigner)) is not type(trigger):
         return None
-    found: RegularWindows = assigner.regular
-    return None if contents in _LISTS and not found.is_tumbling else found
+    windows: RegularWindows = assigner.regular
+    return None if contents in _LISTS and not windows.is_tumbling else windows
 
 
 def _session_gap(assigner: Any, trigger: Any) -> int | None:

@@ -100,7 +100,7 @@ class WindowsBase(WindowRules, Generic[T, K]):
         records = record_type(self.get_input_type(), "aggregate")
         selector = key_selector_of(self._stream)
         keys = () if self._is_of_all else key_columns(selector, records.field_names)
-        given = [each for each in columns if each is not None]
+        given = [column for column in columns if column is not None]
         bounds, aggregates = split_bounds(given, named)
         check_bounds(bounds, self._assigner, keys)
         if self._late_tag is not None:

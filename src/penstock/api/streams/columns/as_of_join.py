@@ -158,18 +158,18 @@ class AsOfJoinFunction(KeyedCoProcessFunction[Any, Any, Any, Row]):
             if self._spec.equal_times:
                 self._renew(timestamp, rights)
         for left in lefts:
-            found, later = self._looked_back(timestamp, left, ctx)
+            earlier, later = self._looked_back(timestamp, left, ctx)
             if later is None:
-                yield from self._joined(left, found)
+                yield from self._joined(left, earlier)
             else:
                 waiting = [*waiting, later]
                 ctx.timer_service().register_event_time_timer(later.due)
         if rights and not self._spec.equal_times:
             self._renew(timestamp, rights)
-        for each in waiting:
-            if each.due <= timestamp:
-                yield from self._joined(each.left, each.candidate)
-        waiting = [each for each in waiting if each.due > timestamp]
+        for entry in waiting:
+            if entry.due <= timestamp:
+                yield from self._joined(entry.left, entry.candidate)
+        waiting = [entry for entry in waiting if entry.due > timestamp]
         if waiting != before:
             self._keep_waiting(waiting)
 
@@ -195,26 +195,26 @@ class AsOfJoinFunction(KeyedCoProcessFunction[Any, Any, Any, Row]):
         near = distance is not None and spec.reaches(distance)
         forward = spec.direction is Direction.FORWARD
         # Looking forward, only a record of the same time is not too early.
-        found = newest[1] if near and not (forward and distance) else None
-        if spec.direction is Direction.BACKWARD or (found is not None and distance == 0):
-            return found, None
+        earlier = newest[1] if near and not (forward and distance) else None
+        if spec.direction is Direction.BACKWARD or (earlier is not None and distance == 0):
+            return earlier, None
         due = (
             MAX_TIMESTAMP
             if spec.tolerance_ms is None
             else min(time + spec.tolerance_ms, MAX_TIMESTAMP)
         )
-        if found is None:
+        if earlier is None:
             return None, Waiting(time, due, left, None, None)
-        assert distance is not None, "found is in time"
-        return None, Waiting(time, min(time + distance, due), left, found, distance)
+        assert distance is not None, "it is in time"
+        return None, Waiting(time, min(time + distance, due), left, earlier, distance)
 
     def _answered_by(self, waiting: list[Waiting], time: int, right: Any) -> Iterator[Row]:
         """Yield the answers of what waits, given the first right record behind it."""
-        for each in waiting:
-            distance = time - each.time
-            is_nearer = each.distance_ms is None or distance < each.distance_ms
-            chosen = right if is_nearer and self._spec.reaches(distance) else each.candidate
-            yield from self._joined(each.left, chosen)
+        for entry in waiting:
+            distance = time - entry.time
+            is_nearer = entry.distance_ms is None or distance < entry.distance_ms
+            chosen = right if is_nearer and self._spec.reaches(distance) else entry.candidate
+            yield from self._joined(entry.left, chosen)
 
     def _joined(self, left: Any, right: Any) -> list[Row]:
         spec = self._spec
@@ -222,16 +222,16 @@ class AsOfJoinFunction(KeyedCoProcessFunction[Any, Any, Any, Row]):
             right = None
         if right is None and not spec.keeps_unmatched:
             return []
-        fields = [None if right is None else right[at] for at in spec.right_positions]
+        fields = [None if right is None else right[position] for position in spec.right_positions]
         return self._make([[*left, *fields]])
 
 
 def _taken(records: Any, time: int) -> list[Any]:
-    found = records.get(time)
-    if found is None:
+    values = records.get(time)
+    if values is None:
         return []
     records.remove(time)
-    return found  # type: ignore[no-any-return]
+    return values  # type: ignore[no-any-return]
 
 
 _NAME = "as_of_join"
@@ -250,16 +250,16 @@ def as_of_joined(
     columns = given_columns(by, _NAME)
     if not columns:
         raise ArgumentError.here(f"{_NAME} got no columns", hint="Pass by=col.name.")
-    sides = tuple(record_type(each.get_type(), _NAME) for each in (left, right))
+    sides = tuple(record_type(stream.get_type(), _NAME) for stream in (left, right))
     keyed = [
         stream.key_by(column_keys(columns, side, _NAME))
         for stream, side in zip((left, right), sides, strict=True)
     ]
     result, rest = united_columns(sides, columns, _NAME)
-    if not isinstance(direction, str) or direction not in {each.value for each in Direction}:
+    if not isinstance(direction, str) or direction not in {member.value for member in Direction}:
         raise ArgumentError.here(
             f"{_NAME} got the direction {direction!r}",
-            hint=f"Pass one of {', '.join(each.value for each in Direction)}.",
+            hint=f"Pass one of {', '.join(member.value for member in Direction)}.",
         )
     reach: timedelta | None = None if tolerance is None else length_of(tolerance, _NAME)
     spec = AsOf(

@@ -36,7 +36,7 @@ def united_columns(
         ArgumentError: A column has two types, or another one is on both sides.
     """
     left, right = sides
-    keys = [str(each.tree) for each in columns]
+    keys = [str(column.tree) for column in columns]
     for key in keys:
         first, second = (side.field_types[side.field_names.index(key)] for side in sides)
         if first != second:
@@ -44,15 +44,17 @@ def united_columns(
                 f"{operation} got the column {key!r}, which is {first!r} on the left and {second!r} on the right",
                 hint="Cast one of them before, with with_columns.",
             )
-    positions = tuple(at for at, name in enumerate(right.field_names) if name not in keys)
-    names = [*left.field_names, *(right.field_names[at] for at in positions)]
+    positions = tuple(
+        position for position, name in enumerate(right.field_names) if name not in keys
+    )
+    names = [*left.field_names, *(right.field_names[position] for position in positions)]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise ArgumentError.here(
             f"{operation} got the column {twice[0]!r} on both sides",
             hint="Rename one before, with select; only the compared columns may have one name.",
         )
-    types = [*left.field_types, *(right.field_types[at] for at in positions)]
+    types = [*left.field_types, *(right.field_types[position] for position in positions)]
     return Types.ROW_NAMED(names, types), positions
 
 
@@ -87,7 +89,7 @@ class JoinedColumns(JoinFunction):
         if second is None:
             values += [None] * len(self._right_positions)
         else:
-            values += [second[at] for at in self._right_positions]
+            values += [second[position] for position in self._right_positions]
         return row_factory(self._names)([values])[0]
 
 
@@ -117,21 +119,21 @@ def joined_by_columns(
         raise ArgumentError.here("join got no columns", hint="Pass on=col.name.")
     if not isinstance(how, str) or how not in KINDS:
         raise ArgumentError.here(f"join got how={how!r}", hint=f"Pass one of {', '.join(KINDS)}.")
-    sides = tuple(record_type(each.get_type(), _NAME) for each in (left, right))
+    sides = tuple(record_type(stream.get_type(), _NAME) for stream in (left, right))
     selectors = [column_keys(columns, side, _NAME) for side in sides]
     result, rest = united_columns(sides, columns, _NAME)
-    names = [str(each.tree) for each in columns]
+    names = [str(column.tree) for column in columns]
     left_keys, right_keys = (tuple(map(side.field_names.index, names)) for side in sides)
     width = len(sides[0].field_names)
     function = JoinedColumns(tuple(result.field_names), width, left_keys, right_keys, rest)
     name = f"{how} join"
     by_key = left.key_by(selectors[0]), right.key_by(selectors[1])
     if between is None:
-        made = joined(*by_key, KINDS[how]).apply(function, result).name(name)
+        rows = joined(*by_key, KINDS[how]).apply(function, result).name(name)
         node = left.get_execution_environment().graph.node
-        read, other = (scan_of(node(each.node_id), each) for each in (left, right))
-        note_query(made, joined_by_names(read, other, KINDS[how], names), attrgetter("table"))
-        return made
+        read, other = (scan_of(node(stream.node_id), stream) for stream in (left, right))
+        note_query(rows, joined_by_names(read, other, KINDS[how], names), attrgetter("table"))
+        return rows
     lower, upper = bounds_of(*_bounds(between))
     types = (enforced(left.get_type()), enforced(right.get_type()))
     interval = IntervalSpec(lower, upper, types, kind=KINDS[how], is_relational=True)

@@ -51,18 +51,18 @@ class ColumnOperations(StreamBase[T], Generic[T]):
             [('ann', 5, 1000), ('ann', 7, 12000)]
         """
         records = record_type(self.get_type(), "where")
-        if not conditions or any(each is None for each in conditions):
+        if not conditions or any(condition is None for condition in conditions):
             raise ArgumentError.here("where got no condition", hint="Pass an expression.")
         condition = tree_of(conditions[0])
-        for each in conditions[1:]:
-            condition = Call("and", (condition, tree_of(each)))
-        made = typed(condition, records, "where")
-        if made.type_info != BOOLEAN:
+        for other in conditions[1:]:
+            condition = Call("and", (condition, tree_of(other)))
+        predicate = typed(condition, records, "where")
+        if predicate.type_info != BOOLEAN:
             raise ArgumentError.here(
-                f"where got {condition}, which is {made.type_info!r}",
+                f"where got {condition}, which is {predicate.type_info!r}",
                 hint="Compare it with something: a condition is true or false.",
             )
-        return self._then(WhereStep(made), "where")
+        return self._then(WhereStep(predicate), "where")
 
     def select(self, *columns: ColumnExpression, **named: Any) -> DataStream[Row]:
         """Make a row of columns and of expressions.
@@ -207,19 +207,19 @@ def _outputs(
     Raises:
         ArgumentError: An expression has no name, or two have one name.
     """
-    found: dict[str, Expression] = {}
-    for each in columns:
-        if not isinstance(each, ColumnExpression) or each.name is None:
-            shown = each.tree if isinstance(each, ColumnExpression) else repr(each)
+    outputs: dict[str, Expression] = {}
+    for column in columns:
+        if not isinstance(column, ColumnExpression) or column.name is None:
+            shown = column.tree if isinstance(column, ColumnExpression) else repr(column)
             raise ArgumentError.here(
                 f"{operation} got {shown}, which has no name",
                 hint="Write name=expression, or expression.alias(name).",
             )
-        if each.name in found or each.name in named:
+        if column.name in outputs or column.name in named:
             raise ArgumentError.here(
-                f"{operation} got two columns called {each.name!r}", hint="Rename one with alias."
+                f"{operation} got two columns called {column.name!r}", hint="Rename one with alias."
             )
-        found[each.name] = typed(each.tree, records, operation)
+        outputs[column.name] = typed(column.tree, records, operation)
     for name, value in named.items():
-        found[name] = typed(tree_of(value), records, operation)
-    return found
+        outputs[name] = typed(tree_of(value), records, operation)
+    return outputs

@@ -151,10 +151,10 @@ class LastValueFunction(ReduceFunction[Any]):
 
     def reduce(self, value1: Any, value2: Any) -> Any:
         """Return the newer row."""
-        for each in (value1, value2):
-            if isinstance(each, Row) and each.get_row_kind() not in _ADDED:
+        for value in (value1, value2):
+            if isinstance(value, Row) and value.get_row_kind() not in _ADDED:
                 raise TypeMismatchError(
-                    f"last_value got the change {each.get_row_kind()} {each!r:.200}, which removes a row",
+                    f"last_value got the change {value.get_row_kind()} {value!r:.200}, which removes a row",
                     hint="Take the last value before the stream becomes a changelog.",
                 )
         return value1 if self._order.compare(value1, value2) <= 0 else value2
@@ -174,10 +174,10 @@ def top_n_function(
     if not ranked:
         raise ArgumentError.here("top_n got no columns", hint="Pass by=col.name.")
     identity = _positions(records, key, "top_n")
-    for at in identity:
-        if _kind(records.field_types[at]) in FLOATS:
+    for index in identity:
+        if _kind(records.field_types[index]) in FLOATS:
             raise ArgumentError.here(
-                f"top_n got the key {records.field_names[at]!r}, which is a float",
+                f"top_n got the key {records.field_names[index]!r}, which is a float",
                 hint="Identify rows by columns of whole numbers, texts or times.",
             )
     directions = _directions(descending, len(ranked))
@@ -189,7 +189,7 @@ def top_n_function(
             row_type=Types.ROW_NAMED(list(names), types),
             names=names,
             identity=identity,
-            identity_type=Types.TUPLE([types[at] for at in identity]) if identity else None,
+            identity_type=Types.TUPLE([types[index] for index in identity]) if identity else None,
             has_timestamps=True,
         )
     )
@@ -201,7 +201,7 @@ def last_value_function(type_info: object, by: Columns) -> tuple[LastValueFuncti
     ranked = _positions(records, by, "last_value")
     if not ranked:
         raise ArgumentError.here("last_value got no columns", hint="Pass by=col.name.")
-    order = _order(records, tuple((at, True) for at in ranked), ())
+    order = _order(records, tuple((index, True) for index in ranked), ())
     is_total = all(map(_kind, records.field_types))
     return LastValueFunction(order), Promises(
         associative="the keeping the newest row is associative",
@@ -213,24 +213,24 @@ def _order(
     records: RecordType, ranked: tuple[tuple[int, bool], ...], identity: tuple[int, ...]
 ) -> RowOrder:
     """Return the order by ranked columns; then `identity` decides, then the other columns."""
-    named = {at for at, _ in ranked}
-    rest = [*identity, *(at for at, kind in enumerate(records.field_types) if _kind(kind))]
-    ties = tuple((at, False) for at in dict.fromkeys(rest) if at not in named)
-    return RowOrder(SortColumn(*each, nulls_first=False) for each in (*ranked, *ties))
+    named = {index for index, _ in ranked}
+    rest = [*identity, *(index for index, kind in enumerate(records.field_types) if _kind(kind))]
+    ties = tuple((index, False) for index in dict.fromkeys(rest) if index not in named)
+    return RowOrder(SortColumn(*pair, nulls_first=False) for pair in (*ranked, *ties))
 
 
 def _positions(records: RecordType, columns: Any, operation: str) -> tuple[int, ...]:
-    found = []
-    for each in given_columns(columns, operation):
-        assert isinstance(each.tree, Field), "it is a column"
-        kind = typed(each.tree, records, operation).type_info
+    positions = []
+    for column in given_columns(columns, operation):
+        assert isinstance(column.tree, Field), "it is a column"
+        kind = typed(column.tree, records, operation).type_info
         if _kind(kind) is None:
             raise ArgumentError.here(
-                f"{operation} got the column {each.tree} of type {kind!r}, whose values have no order",
+                f"{operation} got the column {column.tree} of type {kind!r}, whose values have no order",
                 hint="Pass columns of numbers, texts, booleans, dates or timestamps.",
             )
-        found.append(records.field_names.index(each.tree.name))
-    return tuple(found)
+        positions.append(records.field_names.index(column.tree.name))
+    return tuple(positions)
 
 
 def _kind(type_info: TypeInformation | None) -> str | None:
@@ -240,9 +240,9 @@ def _kind(type_info: TypeInformation | None) -> str | None:
 
 
 def _directions(descending: Any, count: int) -> tuple[bool, ...]:
-    found = tuple(descending) if isinstance(descending, Sequence) else (descending,) * count
-    if len(found) == count and all(isinstance(each, bool) for each in found):
-        return found
+    directions = tuple(descending) if isinstance(descending, Sequence) else (descending,) * count
+    if len(directions) == count and all(isinstance(direction, bool) for direction in directions):
+        return directions
     raise ArgumentError.here(
         f"top_n got descending={descending!r} for {count} columns",
         hint="Pass True or False, or one of them for each column of `by`.",

@@ -27,9 +27,9 @@ def note_query(stream: Any, relation: Relation, stream_of: Callable[[Scan], Any]
     environment = stream.get_execution_environment()
     graph = environment.graph
     reads = tuple(
-        read_of(graph.node, graph.node(stream_of(each).node_id), each)
-        for each in relations_of(relation)
-        if isinstance(each, Scan)
+        read_of(graph.node, graph.node(stream_of(scan).node_id), scan)
+        for scan in relations_of(relation)
+        if isinstance(scan, Scan)
     )
     forgets = bool(environment.get_configuration().get(STATE_TTL))
     graph.change(stream.node_id, query=WholeQuery(relation, reads, forgets))
@@ -60,13 +60,13 @@ def read_of(node_of: Callable[[int], Node], node: Node, scan: Scan) -> ScanRead:
         more["chain"] = node.function
     assigner = node.watermarking and node.watermarking.assigner
     if isinstance(assigner, ColumnTimestamps):
-        more["required"] = [each.name for each in scan.columns].index(assigner.name)
-    before = [node_of(each) for each in node.inputs]
-    are_united = node.kind == UNION and all(each.kind != UNION for each in before)
+        more["required"] = [column.name for column in scan.columns].index(assigner.name)
+    before = [node_of(node_id) for node_id in node.inputs]
+    are_united = node.kind == UNION and all(source.kind != UNION for source in before)
     if not more and not are_united:
         return ScanRead(scan, f"table {scan.name!r} is made by {node.name!r}")
-    scans = tuple(replace(scan_of(each), name=scan.name) for each in before)
-    reads = tuple(read_of(node_of, *each) for each in zip(before, scans, strict=True))
+    scans = tuple(replace(scan_of(source), name=scan.name) for source in before)
+    reads = tuple(read_of(node_of, *pair) for pair in zip(before, scans, strict=True))
     if are_united:
         return ScanRead(scan, WholeQuery(union(scans), reads))
     (inner,) = reads
