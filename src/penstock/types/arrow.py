@@ -142,7 +142,9 @@ def one_batch(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
     if len(batches) == 1:
         return batches[0]
     schema: pa.Schema = batches[0].schema
-    columns = (pa.concat_arrays([each.column(at) for each in batches]) for at in range(len(schema)))
+    columns = (
+        pa.concat_arrays([batch.column(index) for batch in batches]) for index in range(len(schema))
+    )
     return pa.RecordBatch.from_arrays(list(columns), schema=schema)
 
 
@@ -174,9 +176,9 @@ def field_lists(
 ) -> Sequence[Sequence[Any]]:
     """Return the values of the fields of every record; do not change them: they may be the rows' own."""
     names, by_name = type_info.field_names, isinstance(type_info, RowTypeInfo)
-    found = bulk_values(values, set(map(type, values)), names, by_name=by_name)
-    if found is not None:
-        return found
+    bulk = bulk_values(values, set(map(type, values)), names, by_name=by_name)
+    if bulk is not None:
+        return bulk
     lists: list[Sequence[Any]] = []
     for index, value in enumerate(values):
         try:

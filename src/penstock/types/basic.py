@@ -191,10 +191,10 @@ def _plain_datetime(value: Any, expected: str) -> datetime:
 
 
 def _timestamp(value: Any) -> datetime:
-    found = _plain_datetime(value, "a datetime")
-    if found.tzinfo is not None:
+    moment = _plain_datetime(value, "a datetime")
+    if moment.tzinfo is not None:
         raise refusal(value, "a datetime without time zone")
-    return found
+    return moment
 
 
 def _without_zone(values: Sequence[Any]) -> Sequence[Any] | None:
@@ -202,11 +202,11 @@ def _without_zone(values: Sequence[Any]) -> Sequence[Any] | None:
 
 
 def _zoned_timestamp(value: Any) -> datetime:
-    found = _plain_datetime(value, "a datetime")
-    if found.utcoffset() is None:
+    moment = _plain_datetime(value, "a datetime")
+    if moment.utcoffset() is None:
         raise refusal(value, "a datetime with time zone")
     try:
-        return found if found.tzinfo is UTC else found.astimezone(UTC)
+        return moment if moment.tzinfo is UTC else moment.astimezone(UTC)
     except OverflowError:
         raise refusal(value, "a datetime that exists in UTC") from None
 

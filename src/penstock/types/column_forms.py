@@ -47,4 +47,4 @@ def _components(type_info: TypeInformation) -> list[TypeInformation]:
     if isinstance(type_info, (RowTypeInfo, TupleTypeInfo)):
         return list(type_info.field_types)
     inside = [getattr(type_info, name, None) for name in ("element_type", "key_type", "value_type")]
-    return [each for each in inside if each is not None]
+    return [component for component in inside if component is not None]

@@ -77,8 +77,8 @@ def _dict(arguments: tuple[Any, ...], within: tuple[Any, ...]) -> TypeInformatio
 def _tuple(arguments: tuple[Any, ...], within: tuple[Any, ...]) -> TypeInformation | None:
     # `tuple[T, ...]` is unknown: a list type would change the class of the value.
     fields = [_type_of(argument, within) for argument in arguments]
-    found = [field for field in fields if field is not None]
-    return Types.TUPLE(found) if found and len(found) == len(fields) else None
+    known = [field for field in fields if field is not None]
+    return Types.TUPLE(known) if known and len(known) == len(fields) else None
 
 
 _GENERIC: dict[Any, Any] = {list: _list, dict: _dict, tuple: _tuple}
@@ -94,8 +94,8 @@ def _record(cls: type, within: tuple[Any, ...]) -> TypeInformation | None:
         # Most often it names something its module does not have at run time.
         return None
     fields = [_nullable(hints.get(name), within) for name in names]
-    found = [field for field in fields if field is not None]
-    return Types.ROW_NAMED(names, found) if len(found) == len(names) else None
+    known = [field for field in fields if field is not None]
+    return Types.ROW_NAMED(names, known) if len(known) == len(names) else None
 
 
 def _field_names(cls: type) -> list[str]:
@@ -115,8 +115,8 @@ def type_of_elements(annotation: Any) -> TypeInformation | None:
     them also with `| None`. For elements `T | tuple[OutputTag, V]` it returns the type of `T`: the
     tagged values go to a side output.
     """
-    found = _present(annotation)
-    origin, arguments = typing.get_origin(found), typing.get_args(found)
+    present = _present(annotation)
+    origin, arguments = typing.get_origin(present), typing.get_args(present)
     if origin not in _ITERABLES or not arguments:
         return None
     if origin is tuple and (len(arguments) != len((tuple, ...)) or arguments[1] is not Ellipsis):

@@ -122,7 +122,7 @@ def _unusable_component(type_info: TypeInformation, *, in_row: bool) -> TypeInfo
         inner = type_info.field_types
         in_row = in_row or isinstance(type_info, RowTypeInfo)
     unusable = (_unusable_component(component, in_row=in_row) for component in inner)
-    return next((each for each in unusable if each is not None), None)
+    return next((component for component in unusable if component is not None), None)
 
 
 def _is_bytes(type_info: TypeInformation) -> bool:

@@ -269,10 +269,10 @@ class RowTypeInfo(TypeInformation[Row]):
         """Coerce column by column; coerce records of mixed shapes one by one."""
         if not kinds:
             return values
-        found = _fitted(self, values, kinds, is_row=True)
-        if found is None:
+        parts = _fitted(self, values, kinds, is_row=True)
+        if parts is None:
             return coerce_one_by_one(self, values)
-        lists, fitted, unchanged = found
+        lists, fitted, unchanged = parts
         if unchanged and only_rows(kinds) and schemas_of(values) == {self.field_names}:
             return values
         # Unchanged values are copied too: two rows must not share a list of values.
@@ -346,10 +346,10 @@ class TupleTypeInfo(TypeInformation[tuple[Any, ...]]):
         """Coerce column by column; coerce records of mixed shapes one by one."""
         if not kinds:
             return values
-        found = _fitted(self, values, kinds, is_row=False)
-        if found is None:
+        parts = _fitted(self, values, kinds, is_row=False)
+        if parts is None:
             return coerce_one_by_one(self, values)
-        lists, fitted, unchanged = found
+        lists, fitted, unchanged = parts
         if unchanged:
             return values if kinds == {tuple} else list(map(tuple, lists))
         return list(zip(*fitted, strict=True))

@@ -146,9 +146,9 @@ class Row:
         self._name_fields(tuple(field_names))
 
     def _name_fields(self, names: tuple[str, ...]) -> None:
-        made = _class_of(names)
-        self._fields = made._schema or names
-        self.__class__ = made
+        row_class = _class_of(names)
+        self._fields = row_class._schema or names
+        self.__class__ = row_class
 
     def get_fields_by_names(self, names: Sequence[str]) -> list[Any]:
         """Return the values of `names` in that order; all values if the row has no names.
@@ -265,9 +265,9 @@ class Row:
 
 
 def _restore(fields: tuple[str, ...] | None, values: list[Any], kind: RowKind = _INSERT) -> Row:
-    made = Row if fields is None else _classes.get(fields) or _class_of(fields)
-    row = object.__new__(made)
-    row._fields = made._schema or fields
+    row_class = Row if fields is None else _classes.get(fields) or _class_of(fields)
+    row = object.__new__(row_class)
+    row._fields = row_class._schema or fields
     row._values = values
     row._kind = kind
     return row
@@ -283,8 +283,8 @@ def _class_of(names: tuple[str, ...]) -> type[Row]:
     number of classes is bounded, because names may come from data. Beyond the bound it returns
     `Row`, whose `__getattr__` returns the same values.
     """
-    found = _classes.get(names)
-    if found is None:
+    row_class = _classes.get(names)
+    if row_class is None:
         if len(_classes) >= _MAX_SCHEMAS:
             return Row
         readers: dict[str, Any] = {}
@@ -292,8 +292,8 @@ def _class_of(names: tuple[str, ...]) -> type[Row]:
             if name[:1] != "_" and not hasattr(Row, name):
                 readers.setdefault(name, property(_reader(position)))
         hidden = {"__slots__": (), "_schema": names, "__module__": __name__, "__doc__": Row.__doc__}
-        found = _classes.setdefault(names, type("Row", (Row,), readers | hidden))
-    return found
+        row_class = _classes.setdefault(names, type("Row", (Row,), readers | hidden))
+    return row_class
 
 
 def _reader(position: int) -> Callable[[Row], Any]:
@@ -319,15 +319,15 @@ def row_factory(
     caller guarantees one value per name. None makes rows without names.
     """
     names_of_all = None if field_names is None else tuple(field_names)
-    made = Row if names_of_all is None else _class_of(names_of_all)
-    names = made._schema or names_of_all
+    row_class = Row if names_of_all is None else _class_of(names_of_all)
+    names = row_class._schema or names_of_all
 
     def make(value_lists: Iterable[list[Any]]) -> list[Row]:
         new = object.__new__
         rows: list[Row] = []
         append = rows.append
         for values in value_lists:
-            row = new(made)
+            row = new(row_class)
             row._fields = names
             row._values = values
             row._kind = _INSERT
@@ -394,8 +394,8 @@ def is_row_class(kind: type) -> bool:
 
 def row_like(row: Row, values: list[Any]) -> Row:
     """Return a row with the names and the kind of `row` that owns `values`."""
-    made = object.__new__(row.__class__)
-    made._fields = row._fields
-    made._values = values
-    made._kind = row._kind
-    return made
+    result = object.__new__(row.__class__)
+    result._fields = row._fields
+    result._values = values
+    result._kind = row._kind
+    return result

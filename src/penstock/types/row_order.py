@@ -38,32 +38,32 @@ class RowOrder:
 
     def compare(self, first: Sequence[Any], second: Sequence[Any]) -> int:
         """Return a negative number if `first` comes first, a positive one if `second` does, else 0."""
-        for each in self.columns:
-            one, other = first[each.position], second[each.position]
+        for column in self.columns:
+            one, other = first[column.position], second[column.position]
             if one is None or other is None:
                 if one is not other:
-                    return -1 if (one is None) is each.nulls_first else 1
+                    return -1 if (one is None) is column.nulls_first else 1
             elif one != other:
                 less = one < other if one == one and other == other else other != other  # noqa: PLR0124
                 if one == one or other == other:  # noqa: PLR0124 - two NaN are equal
-                    return -1 if less is not each.is_descending else 1
+                    return -1 if less is not column.is_descending else 1
         return 0
 
     def only_in(
         self, first: Sequence[Any], second: Sequence[Any], *, by_order: bool
     ) -> tuple[list[Any], list[Any]]:
         """Return the rows of two ordered lists that the other one does not have, by all columns or by those of the order."""
-        gone, come, at, to = [], [], 0, 0
-        while at < len(first) and to < len(second):
-            one, other = first[at], second[to]
+        gone, come, first_index, second_index = [], [], 0, 0
+        while first_index < len(first) and second_index < len(second):
+            one, other = first[first_index], second[second_index]
             decided = 0 if one is other else self.compare(one, other)
             is_same = not decided and (by_order or one is other or one == other)
             if decided <= 0:
-                at += 1
+                first_index += 1
                 if not is_same:
                     gone.append(one)
             if decided >= 0:
-                to += 1
+                second_index += 1
                 if not is_same:
                     come.append(other)
-        return [*gone, *first[at:]], [*come, *second[to:]]
+        return [*gone, *first[first_index:]], [*come, *second[second_index:]]

@@ -154,9 +154,9 @@ class BasicTypeInfo(TypeInformation[T_co]):
 
 def decimals_of(precision: int, scale: int) -> BasicTypeInfo[Decimal]:
     """Return the type of decimals whose columns have a precision and a scale."""
-    made: BasicTypeInfo[Decimal] = BasicTypeInfo("BigDecimal")
-    object.__setattr__(made, "digits", (precision, scale))
-    return made
+    type_info: BasicTypeInfo[Decimal] = BasicTypeInfo("BigDecimal")
+    object.__setattr__(type_info, "digits", (precision, scale))
+    return type_info
 
 
 @dataclass(frozen=True, slots=True, repr=False)

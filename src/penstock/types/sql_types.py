@@ -52,7 +52,7 @@ class SqlType:
             return simple
         if self.stored is not None:
             return self.stored
-        parts = [each.type_info for each in self.components]
+        parts = [component.type_info for component in self.components]
         if self.name == "ARRAY":
             return Types.LIST(parts[0])
         if self.name == "MAP":
@@ -179,7 +179,7 @@ def common_type(left: SqlType, right: SqlType, promotion: Promotion = FLINK) -> 
         return right if left == NULL else left
     names = {left.name, right.name}
     if names <= set(WHOLE):
-        return max(left, right, key=lambda each: WHOLE.index(each.name))
+        return max(left, right, key=lambda kind: WHOLE.index(kind.name))
     if names <= {*WHOLE, "DECIMAL"}:
         one, other = as_decimal(left), as_decimal(right)
         scale = max(one.scale, other.scale)
@@ -196,7 +196,7 @@ def _common_inside(left: SqlType, right: SqlType, promotion: Promotion) -> SqlTy
     if left.name != right.name or len(left.components) != len(right.components):
         return None
     pairs = zip(left.components, right.components, strict=True)
-    inside = tuple(each for pair in pairs if (each := common_type(*pair, promotion)))
+    inside = tuple(kind for pair in pairs if (kind := common_type(*pair, promotion)))
     if len(inside) < len(left.components):
         return None
     if left.name == "ARRAY":

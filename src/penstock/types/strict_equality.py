@@ -51,15 +51,15 @@ class _Shapes:
             return of_pandas(self, value)
         own = _attributes(value)
         if is_dataclass(value):
-            own |= {each.name: getattr(value, each.name) for each in fields(value)}
+            own |= {field.name: getattr(value, field.name) for field in fields(value)}
         for base in kind.__mro__:
             if base in _CONTENT:
                 return _CONTENT[base](self, value), self._named(own)
         if own or is_dataclass(value) or isinstance(value, BaseException):
-            return self._named(own), self.each(getattr(value, "args", ()))
+            return self._named(own), self.of_all(getattr(value, "args", ()))
         return _Compared(value)
 
-    def each(self, values: Iterable[Any]) -> tuple[Any, ...]:
+    def of_all(self, values: Iterable[Any]) -> tuple[Any, ...]:
         return tuple(map(self.of, values))
 
     def in_any_order(self, values: Iterable[Any]) -> frozenset[Any]:
@@ -70,11 +70,11 @@ class _Shapes:
 
 
 def _attributes(value: Any) -> dict[str, Any]:
-    found = dict(getattr(value, "__dict__", ()))
+    attributes = dict(getattr(value, "__dict__", ()))
     for name in slot_names(type(value)):
         if not name.startswith("__") and hasattr(value, name):
-            found[name] = getattr(value, name)
-    return found
+            attributes[name] = getattr(value, name)
+    return attributes
 
 
 _Content = Callable[[_Shapes, Any], Any]
@@ -105,16 +105,16 @@ def _array(shapes: _Shapes, value: Any) -> Any:
 
 
 def _frame(shapes: _Shapes, value: Any) -> Any:
-    columns = [value.iloc[:, at] for at in range(value.shape[1])]
-    return shapes.of(value.index), shapes.each(value.columns), shapes.each(columns)
+    columns = [value.iloc[:, index] for index in range(value.shape[1])]
+    return shapes.of(value.index), shapes.of_all(value.columns), shapes.of_all(columns)
 
 
 def _series(shapes: _Shapes, value: Any) -> Any:
-    return shapes.of(value.name), str(value.dtype), shapes.of(value.index), shapes.each(value)
+    return shapes.of(value.name), str(value.dtype), shapes.of(value.index), shapes.of_all(value)
 
 
 def _index(shapes: _Shapes, value: Any) -> Any:
-    return shapes.each(value.names), str(value.dtype), shapes.each(value)
+    return shapes.of_all(value.names), str(value.dtype), shapes.of_all(value)
 
 
 def _text(_: _Shapes, value: Any) -> str:
@@ -126,7 +126,7 @@ def _by_kind(kind: Kind) -> _Content:
         content = kind.content
         return lambda _, value: content(value)
     if kind.is_ordered:
-        return lambda shapes, value: shapes.each(kind.components(value))
+        return lambda shapes, value: shapes.of_all(kind.components(value))
     return lambda shapes, value: shapes.in_any_order(kind.components(value))
 
 
@@ -139,10 +139,10 @@ _CONTENT: dict[type, _Content] = {
     complex: lambda _, value: (repr(value.real), repr(value.imag)),
     Fraction: lambda _, value: (value.numerator, value.denominator),
     memoryview: lambda _, value: (value.format, value.shape, value.tobytes()),
-    deque: lambda shapes, value: (value.maxlen, shapes.each(value)),
+    deque: lambda shapes, value: (value.maxlen, shapes.of_all(value)),
     array.array: lambda _, value: (value.typecode, tuple(map(repr, value))),
     range: lambda _, value: (value.start, value.stop, value.step),
-    OrderedDict: lambda shapes, value: shapes.each(value.items()),
+    OrderedDict: lambda shapes, value: shapes.of_all(value.items()),
     defaultdict: lambda shapes, value: (value.default_factory, shapes.in_any_order(value.items())),
     timedelta: lambda _, value: (value.days, value.seconds, value.microseconds),
     tzinfo: lambda _, value: repr(value),
@@ -186,9 +186,9 @@ def only_in_one(one: Iterable[Any], other: Iterable[Any]) -> tuple[list[Any], li
         missing.setdefault(shape_of(record), []).append(record)
     extra = []
     for record in other:
-        found = missing.get(shape_of(record))
-        if found:
-            found.pop()
+        matches = missing.get(shape_of(record))
+        if matches:
+            matches.pop()
         else:
             extra.append(record)
     return [record for records in missing.values() for record in records], extra

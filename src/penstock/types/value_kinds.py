@@ -117,9 +117,9 @@ def _dict_like(value: Any, components: list[Any]) -> dict[Any, Any]:
 
 
 def _object_with(value: Any, attributes: dict[str, Any]) -> Any:
-    made = object.__new__(value.__class__)
-    made.__dict__.update(attributes)
-    return made
+    instance = object.__new__(value.__class__)
+    instance.__dict__.update(attributes)
+    return instance
 
 
 KINDS: dict[type, Kind] = {
