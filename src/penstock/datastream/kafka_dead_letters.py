@@ -83,13 +83,13 @@ class KafkaDeadLetters(ProcessFunction[KafkaRecord, Any]):
             ctx: Is not used.
         """
         try:
-            found = self._value_of(value)
+            decoded = self._value_of(value)
         except Exception as cause:  # noqa: BLE001 - whatever a deserializer raises is the reason
             reason = cause.problem if isinstance(cause, DecodeError) else words_of(cause)
             yield self._tag, KafkaDeadLetter(reason, value)
             return
-        if found is not None:
-            yield found
+        if decoded is not None:
+            yield decoded
 
     def _value_of(self, record: KafkaRecord) -> Any:
         if self._schema is None:

@@ -106,8 +106,8 @@ def _facts_of(path: Path) -> tuple[FileFacts, bool]:
     """Return the facts that identify a file among others of its name, and whether it is young."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
-        found = os.fstat(descriptor)
+        status = os.fstat(descriptor)
     finally:
         os.close(descriptor)
-    facts = (found.st_dev, found.st_ino, found.st_mtime_ns, found.st_ctime_ns, found.st_size)
-    return facts, time.time() - max(found.st_mtime, found.st_ctime) < _YOUNG_SECONDS
+    facts = (status.st_dev, status.st_ino, status.st_mtime_ns, status.st_ctime_ns, status.st_size)
+    return facts, time.time() - max(status.st_mtime, status.st_ctime) < _YOUNG_SECONDS

@@ -97,12 +97,12 @@ def join_segments(segments: Sequence[bytes]) -> bytes:
 
 def split_segments(payload: memoryview) -> Iterator[Segment]:
     """Yield the keys and values of each segment."""
-    at = 0
-    while at < len(payload):
-        (size,) = _SIZE.unpack_from(payload, at)
-        at += _SIZE.size
-        keys, values, shared = unpickled(payload[at : at + size])
-        at += size
+    offset = 0
+    while offset < len(payload):
+        (size,) = _SIZE.unpack_from(payload, offset)
+        offset += _SIZE.size
+        keys, values, shared = unpickled(payload[offset : offset + size])
+        offset += size
         if shared is not None:
             (fields,) = shared
             values = row_factory(fields)(values)
@@ -309,13 +309,13 @@ def read_header(frame: bytes) -> FrameHeader:
 
 def decode_records(header: FrameHeader, frame: bytes) -> tuple[list[Any], list[int] | None]:
     """Return values and timestamps of a records frame."""
-    timestamps, at = _decode_timestamps(header, frame)
+    timestamps, offset = _decode_timestamps(header, frame)
     values: Any
     if header.flags & _SEGMENTS:
-        keys, values = _decode_segments(header, frame, at)
+        keys, values = _decode_segments(header, frame, offset)
         return list(zip(keys, values, strict=True)) if header.has_keys else values, timestamps
     is_columnar = header.flags & _COLUMNS
-    values = rows_of(_decode_batch(header, frame, at)) if is_columnar else _load(frame, at)
+    values = rows_of(_decode_batch(header, frame, offset)) if is_columnar else _load(frame, offset)
     if header.flags & _ROWS:
         values = _rows(values)
     if not isinstance(values, list):
@@ -329,8 +329,8 @@ def decode_pairs(
     header: FrameHeader, frame: bytes
 ) -> tuple[list[Any], list[Any], list[int] | None]:
     """Return keys, values and timestamps of a frame with keys."""
-    timestamps, at = _decode_timestamps(header, frame)
-    return (*_decode_segments(header, frame, at), timestamps)
+    timestamps, offset = _decode_timestamps(header, frame)
+    return (*_decode_segments(header, frame, offset), timestamps)
 
 
 def _decode_timestamps(header: FrameHeader, frame: bytes) -> tuple[list[int] | None, int]:
@@ -345,11 +345,11 @@ def _decode_timestamps(header: FrameHeader, frame: bytes) -> tuple[list[int] | N
     return stamps.tolist(), end
 
 
-def _decode_segments(header: FrameHeader, frame: bytes, at: int) -> tuple[list[Any], list[Any]]:
+def _decode_segments(header: FrameHeader, frame: bytes, offset: int) -> tuple[list[Any], list[Any]]:
     keys: list[Any] = []
     values: list[Any] = []
     try:
-        for some_keys, some_values in split_segments(memoryview(frame)[at:]):
+        for some_keys, some_values in split_segments(memoryview(frame)[offset:]):
             values += some_values
             if header.has_keys:
                 keys += some_keys or ()
@@ -368,13 +368,13 @@ def _decode_segments(header: FrameHeader, frame: bytes, at: int) -> tuple[list[A
 
 def decode_columns(header: FrameHeader, frame: bytes) -> tuple[Any, list[int] | None]:
     """Return the Arrow batch of a frame of columns, and the timestamps."""
-    timestamps, at = _decode_timestamps(header, frame)
-    return _decode_batch(header, frame, at), timestamps
+    timestamps, offset = _decode_timestamps(header, frame)
+    return _decode_batch(header, frame, offset), timestamps
 
 
-def _decode_batch(header: FrameHeader, frame: bytes, at: int) -> Any:
+def _decode_batch(header: FrameHeader, frame: bytes, offset: int) -> Any:
     try:
-        batch = from_bytes(memoryview(frame)[at:])
+        batch = from_bytes(memoryview(frame)[offset:])
         batch.validate()
     except MemoryError:
         raise
@@ -396,9 +396,9 @@ def load_payload(frame: bytes) -> Any:
     return _load(frame, _HEADER.size)
 
 
-def _load(frame: bytes, at: int) -> Any:
+def _load(frame: bytes, offset: int) -> Any:
     try:
-        return unpickled(memoryview(frame)[at:])
+        return unpickled(memoryview(frame)[offset:])
     except (MemoryError, PenstockError):
         raise
     except BaseException as cause:  # unpickling damaged bytes can raise anything

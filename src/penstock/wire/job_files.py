@@ -142,9 +142,9 @@ def byte_count(path: JobPath) -> int:
 def tree_bytes(path: JobPath) -> int:
     """Return the size of all files below a path."""
     if isinstance(path, Path):
-        return sum(found.stat().st_size for found in path.rglob("*") if found.is_file())
+        return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
     store = path.store
-    return sum(store.size_of(found) or 0 for found in store.list_below(path.at))
+    return sum(store.size_of(file) or 0 for file in store.list_below(path.at))
 
 
 def remove_tree(path: JobPath, may_remove: Callable[[], None] | None = None) -> None:
@@ -155,9 +155,9 @@ def remove_tree(path: JobPath, may_remove: Callable[[], None] | None = None) -> 
         shutil.rmtree(path, ignore_errors=True)
         return
     with contextlib.suppress(OSError):
-        found = path.store.list_below(path.at)
+        files = path.store.list_below(path.at)
         check()
-        path.store.delete(found)
+        path.store.delete(files)
 
 
 def readable(path: JobPath) -> Path | BufferedReader:

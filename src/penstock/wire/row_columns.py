@@ -94,7 +94,7 @@ def to_pieces(batch: Any) -> tuple[Any, ...]:
 
 
 def _has_dictionary(kind: Any) -> bool:
-    inside = (kind.field(at).type for at in range(kind.num_fields))
+    inside = (kind.field(index).type for index in range(kind.num_fields))
     return kinds.is_dictionary(kind) or any(map(_has_dictionary, inside))
 
 

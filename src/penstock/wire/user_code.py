@@ -50,12 +50,12 @@ def _script_classes() -> dict[str, type]:
     It omits classes that cannot be pickled. If a record is an instance of one, pickling the record
     in the worker fails with the name of the class.
     """
-    found: dict[str, type] = {}
+    classes: dict[str, type] = {}
     for name, value in list(vars(sys.modules["__main__"]).items()):
         if isinstance(value, type) and value.__module__ == "__main__":
             try:
                 cloudpickle.dump(value, io.BytesIO())
             except Exception:  # noqa: BLE001, S112 - decided per class, see the docstring
                 continue
-            found[name] = value
-    return found
+            classes[name] = value
+    return classes

@@ -128,14 +128,14 @@ def _decode_big(encoded: bytes) -> int:
 
 def _decode_tuple(encoded: bytes) -> tuple[Any, ...]:
     parts: list[Any] = []
-    at = 1  # an item too long for a length of one byte only occurs in digests
-    while at < len(encoded):
-        size = encoded[at]
-        at += 1
-        if at + size > len(encoded):
+    offset = 1  # an item too long for a length of one byte only occurs in digests
+    while offset < len(encoded):
+        size = encoded[offset]
+        offset += 1
+        if offset + size > len(encoded):
             raise _malformed(encoded)
-        parts.append(decode_key(encoded[at : at + size]))
-        at += size
+        parts.append(decode_key(encoded[offset : offset + size]))
+        offset += size
     return tuple(parts)
 
 

@@ -103,12 +103,12 @@ def key_class(cls: Any) -> KeyClass | str:
 
 
 def _of_fields(cls: Any, owner: type) -> KeyClass | str:
-    made = [_has_made(cls, owner, method) for method in ("__eq__", "__hash__")]
-    if not all(made):
-        return _defines(cls, "__hash__" if made[0] else "__eq__")
+    generated = [_has_made(cls, owner, method) for method in ("__eq__", "__hash__")]
+    if not all(generated):
+        return _defines(cls, "__hash__" if generated[0] else "__eq__")
     if issubclass(cls, Enum):
         return KeyClass(Enum)
-    return KeyClass(None, tuple(each.name for each in fields(cls) if each.compare))
+    return KeyClass(None, tuple(member.name for member in fields(cls) if member.compare))
 
 
 def _of_plain(cls: type, owner: type) -> KeyClass | str:
@@ -165,8 +165,8 @@ def _has_made(cls: type, owner: Any, method: str) -> bool:
     same = make_dataclass(
         owner.__name__,
         [
-            (each.name, object, field(compare=each.compare, hash=each.hash))
-            for each in fields(owner)
+            (member.name, object, field(compare=member.compare, hash=member.hash))
+            for member in fields(owner)
         ],
         frozen=True,
     )
@@ -247,10 +247,10 @@ def stable_hash(key: Any) -> int:
 @lru_cache(maxsize=1024)
 def _encoding_of(cls: Any) -> KeyEncoding:
     """Return the encoding of the keys of a class without a row."""
-    found = key_class(cls)
-    if isinstance(found, str):
-        return _refused(found)
-    return _dataclass(found.compared) if found.family is None else KEY_ENCODINGS[found.family]
+    answer = key_class(cls)
+    if isinstance(answer, str):
+        return _refused(answer)
+    return _dataclass(answer.compared) if answer.family is None else KEY_ENCODINGS[answer.family]
 
 
 def _combined(values: Iterable[Any]) -> int:

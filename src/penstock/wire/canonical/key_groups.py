@@ -63,8 +63,8 @@ class KeyGroups(dict[Any, int]):
 
     def _from_groups(self, groups: NDArray[np.uint64]) -> list[int]:
         """Return the values for key groups."""
-        found: list[int] = groups.tolist()
-        return found
+        numbers: list[int] = groups.tolist()
+        return numbers
 
 
 def hashes_of(keys: Sequence[Any]) -> NDArray[np.uint64] | None:
@@ -98,10 +98,10 @@ def hashes_of_integers(keys: NDArray[np.int64]) -> NDArray[np.uint64] | None:
 
 def _of_integers(keys: Sequence[int]) -> NDArray[np.uint64] | None:
     try:
-        found = np.fromiter(keys, np.int64, len(keys))
+        numbers = np.fromiter(keys, np.int64, len(keys))
     except OverflowError:
         return None
-    return hashes_of_integers(found)
+    return hashes_of_integers(numbers)
 
 
 def _of_strings(keys: Sequence[str]) -> NDArray[np.uint64] | None:

@@ -100,13 +100,13 @@ class _Buffer:
         is_high = self._bytes >= 0x80  # noqa: PLR2004 - beyond ASCII
         self._high = None if data.isascii() else np.cumsum(is_high, dtype=np.int64)
 
-    def records(self, type_info: Any, at: Places, ends: Places) -> list[Any]:
+    def records(self, type_info: Any, cursors: Places, ends: Places) -> list[Any]:
         """Return the rows or tuples at some positions."""
         columns: list[Sequence[Any]] = []
         for position, field in enumerate(type_info.field_types):
-            at, column = self._column(field, field_number(position), at, ends)
+            cursors, column = self._column(field, field_number(position), cursors, ends)
             columns.append(column)
-        if not np.array_equal(at, ends):
+        if not np.array_equal(cursors, ends):
             raise _UnusualError
         if isinstance(type_info, TupleTypeInfo):
             if any(None in column for column in columns):
@@ -115,34 +115,34 @@ class _Buffer:
         return list(row_factory(type_info.field_names)(map(list, zip(*columns, strict=True))))
 
     def _column(
-        self, field: TypeInformation, number: int, at: Places, ends: Places
+        self, field: TypeInformation, number: int, cursors: Places, ends: Places
     ) -> tuple[Places, list[Any]]:
         """Return the cursors after a field, and its values; None for rows without it."""
         leaf = leaf_of(field)
         own = tag(number, WireType.LENGTH_DELIMITED if leaf is None else leaf.wire)
-        is_here = at < ends
+        is_here = cursors < ends
         for place, byte in enumerate(own):
-            is_here &= self._bytes[np.minimum(at, len(self._data)) + place] == byte
+            is_here &= self._bytes[np.minimum(cursors, len(self._data)) + place] == byte
         if is_here.all():
-            return self._values(field, leaf, at + len(own), ends)
+            return self._values(field, leaf, cursors + len(own), ends)
         here = np.flatnonzero(is_here)
-        after, values = self._values(field, leaf, at[here] + len(own), ends[here])
-        moved = at.copy()
+        after, values = self._values(field, leaf, cursors[here] + len(own), ends[here])
+        moved = cursors.copy()
         moved[here] = after
-        found: list[Any] = [None] * len(at)
+        column: list[Any] = [None] * len(cursors)
         for row, value in zip(here.tolist(), values, strict=True):
-            found[row] = value
-        return moved, found
+            column[row] = value
+        return moved, column
 
     def _values(
-        self, field: Any, leaf: Leaf | None, at: Places, ends: Places
+        self, field: Any, leaf: Leaf | None, cursors: Places, ends: Places
     ) -> tuple[Places, list[Any]]:
         if leaf is not None and leaf.wire in _FLOATS:
             layout, size = _FLOATS[leaf.wire]
-            _check(at + size <= ends)
-            raw = self._bytes[at[:, None] + np.arange(size)]
-            return at + size, raw.reshape(-1).view(layout).astype(np.float64).tolist()
-        numbers, after = self._varints(at)
+            _check(cursors + size <= ends)
+            raw = self._bytes[cursors[:, None] + np.arange(size)]
+            return cursors + size, raw.reshape(-1).view(layout).astype(np.float64).tolist()
+        numbers, after = self._varints(cursors)
         if leaf is not None and leaf.wire is WireType.VARINT:
             _check(after <= ends)
             if leaf.limit < 1 << 64:
@@ -172,17 +172,17 @@ class _Buffer:
         before = np.where(starts > 0, high[starts - 1], 0)
         return bool((high[stops - 1] > before)[filled].any())
 
-    def _varints(self, at: Places) -> tuple[Numbers, Places]:
+    def _varints(self, cursors: Places) -> tuple[Numbers, Places]:
         """Return the varints at some positions, and the positions after them."""
-        first = self._bytes[at]
+        first = self._bytes[cursors]
         numbers = (first & 0x7F).astype(np.uint64)
-        after = at + 1
+        after = cursors + 1
         open_ = np.flatnonzero(first >= 0x80)  # noqa: PLR2004 - the bit that is set if more follows
         for place in range(1, MAX_VARINT_BYTES):
             if not len(open_):
                 return numbers, after
-            _check(at[open_] + place < len(self._data))
-            byte = self._bytes[at[open_] + place]
+            _check(cursors[open_] + place < len(self._data))
+            byte = self._bytes[cursors[open_] + place]
             numbers[open_] |= (byte & 0x7F).astype(np.uint64) << np.uint64(7 * place)
             after[open_] += 1
             if place == MAX_VARINT_BYTES - 1:
@@ -224,9 +224,9 @@ class CodedCodec:
 
     @cached_property
     def _read(self) -> Callable[[bytes, int, int], Any]:
-        made = DecoderSource(tuples_hold_none=self._tuples_hold_none)
-        name = made.message(self.type_info)
-        names, self.decoder_source = made.source.compile(f"decode {self.type_info!r}")
+        decoder = DecoderSource(tuples_hold_none=self._tuples_hold_none)
+        name = decoder.message(self.type_info)
+        names, self.decoder_source = decoder.source.compile(f"decode {self.type_info!r}")
         read: Callable[[bytes, int, int], Any] = names[name]
         return read
 
@@ -242,9 +242,9 @@ class CodedCodec:
     def decode_all(self, stored: list[bytes | None]) -> list[Any]:
         """Return the values of the result of `encode_all`."""
         if len(stored) >= MIN_ROWS and is_columnar(self.type_info):
-            found = self._decode_columns(stored)
-            if found is not None:
-                return found
+            values = self._decode_columns(stored)
+            if values is not None:
+                return values
         read = self._read
         return [None if data is None else read(data, 0, len(data)) for data in stored]
 
@@ -264,23 +264,23 @@ class CodedCodec:
 def _encoder(type_info: TypeInformation, *, is_key: bool) -> tuple[Encode, str]:
     """Return the encoder of a type, and its source."""
     what = f"{'key' if is_key else 'encode'} {type_info!r}"
-    made = EncoderSource(is_key=is_key)
+    encoder = EncoderSource(is_key=is_key)
 
     def lenient(value: Any) -> bytes:
         # compiled at the first string with a lone surrogate
         return _lenient(type_info, is_key=is_key)(value)
 
-    name = made.entry(type_info, lenient)
-    names, text = made.source.compile(what)
+    name = encoder.entry(type_info, lenient)
+    names, text = encoder.source.compile(what)
     return names[name], text
 
 
 @cache
 def _lenient(type_info: TypeInformation, *, is_key: bool) -> Encode:
     """Return the encoder of values whose strings may have lone surrogates."""
-    made = EncoderSource(is_key=is_key, lenient=True)
-    name = made.message(type_info)
-    names, _ = made.source.compile(f"lenient {type_info!r}")
+    encoder = EncoderSource(is_key=is_key, lenient=True)
+    name = encoder.message(type_info)
+    names, _ = encoder.source.compile(f"lenient {type_info!r}")
     encode: Encode = names[name]
     return encode
 
@@ -317,9 +317,9 @@ def _field_reader(type_info: TypeInformation, position: int) -> Decode:
             f"{type_info!r} has no field at position {position}",
             hint=f"Give 0 to {len(fields) - 1}." if fields else "Only rows and tuples have fields.",
         )
-    made = DecoderSource()
-    name = made.one_field(fields[position], position)
-    names, _ = made.source.compile(f"field {position} of {type_info!r}")
+    decoder = DecoderSource()
+    name = decoder.one_field(fields[position], position)
+    names, _ = decoder.source.compile(f"field {position} of {type_info!r}")
     read: Decode = names[name]
     return read
 

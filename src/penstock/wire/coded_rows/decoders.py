@@ -53,15 +53,15 @@ _FAILURES = (IndexError, ValueError, TypeError, ArithmeticError, struct.error)
 _TWO_BYTES = 2
 
 
-def _refused(at: int, cause: Exception) -> DecodeError:
-    """Return the error about an exception at `at`."""
+def _refused(position: int, cause: Exception) -> DecodeError:
+    """Return the error about an exception at a position."""
     if isinstance(cause, DecodeError):
         return cause
     if isinstance(cause, PenstockError):
-        return corrupt(at, cause.problem)
+        return corrupt(position, cause.problem)
     if isinstance(cause, (IndexError, struct.error)):
-        return corrupt(at, "the bytes end within a field")
-    return corrupt(at, str(cause))
+        return corrupt(position, "the bytes end within a field")
+    return corrupt(position, str(cause))
 
 
 _NAMES: Namespace = NAMES | {
@@ -126,14 +126,14 @@ class DecoderSource:
         self.source.names[f"Class_{name}"] = type(sample)
         self.source.names[f"NAMES_{name}"] = names_of(sample)
         values = ", ".join(_names(len(row.field_types)))
-        made = [
+        lines = [
             f"row = new(Class_{name})",
             f"row._fields = NAMES_{name}",
             f"row._values = [{values}]",
             "row._kind = KINDS[kind] if kind else INSERT",
             "return row",
         ]
-        return self._function(name, row.field_types, made, has_kind=True)
+        return self._function(name, row.field_types, lines, has_kind=True)
 
     def _tuple(self, name: str, tuple_type: TupleTypeInfo) -> list[str]:
         values = _names(len(tuple_type.field_types))
@@ -141,8 +141,8 @@ class DecoderSource:
         if not self._tuples_hold_none:
             missing = " or ".join(f"{value} is None" for value in values)
             checks = [f"if {missing}:", "    raise corrupt(at, 'a tuple lacks a field')"]
-        made = [*checks, f"return ({', '.join(values)},)"]
-        return self._function(name, tuple_type.field_types, made)
+        lines = [*checks, f"return ({', '.join(values)},)"]
+        return self._function(name, tuple_type.field_types, lines)
 
     def _whole(self, name: str, type_info: TypeInformation) -> list[str]:
         """Return the function of a type that is no record: the value is field 1."""
@@ -270,7 +270,7 @@ _CAUGHT = ["except FAILURES as cause:", "    raise refused(at, cause) from cause
 
 
 def _names(n_fields: int) -> list[str]:
-    return [f"v{at}" for at in range(n_fields)]
+    return [f"v{index}" for index in range(n_fields)]
 
 
 def _tag_size(number: int) -> int:

@@ -125,38 +125,42 @@ class EncoderSource:
         """Return the lines that encode fields `v0`, `v1`, …, and the expression that joins them."""
         lines: list[str] = []
         pieces: list[str] = []
-        for at, field in enumerate(types):
-            some, made = self._field(field, field_number(at), at)
+        for index, field in enumerate(types):
+            some, parts = self._field(field, field_number(index), index)
             lines += some
-            pieces += made
+            pieces += parts
         joined = pieces[0] if len(pieces) == 1 else f"b''.join(({', '.join(pieces)}))"
         return lines, joined
 
-    def _field(self, field: TypeInformation, number: int, at: int) -> tuple[list[str], list[str]]:
-        value = f"v{at}"
+    def _field(
+        self, field: TypeInformation, number: int, index: int
+    ) -> tuple[list[str], list[str]]:
+        value = f"v{index}"
         none = [f"if {value} is None:"]
         if is_repeated(field):
             empty = tag(number, WireType.NULL) + tag(number, WireType.END)
             return [
                 *none,
-                f"    p{at} = b''",
+                f"    p{index} = b''",
                 f"elif {value}:",
-                f"    p{at} = {self._repeated(field, number, value)}",
+                f"    p{index} = {self._repeated(field, number, value)}",
                 "else:",
-                f"    p{at} = {empty!r}",
-            ], [f"p{at}"]
+                f"    p{index} = {empty!r}",
+            ], [f"p{index}"]
         wire, payload = self._payload(field, value)
         own = tag(number, wire)
         if wire is WireType.VARINT:
-            number_of = [f"z = {payload}", f"p{at} = {self._varint(own, 'z')}"]
-            return [*none, f"    p{at} = b''", "else:", *indented(number_of)], [f"p{at}"]
+            number_of = [f"z = {payload}", f"p{index} = {self._varint(own, 'z')}"]
+            return [*none, f"    p{index} = b''", "else:", *indented(number_of)], [f"p{index}"]
         if wire is WireType.LENGTH_DELIMITED:
-            made = [f"p{at} = {payload}", f"h{at} = {self._head(own, f'p{at}')}"]
-            return [*none, f"    h{at} = p{at} = b''", "else:", *indented(made)], [
-                f"h{at}",
-                f"p{at}",
+            lines = [f"p{index} = {payload}", f"h{index} = {self._head(own, f'p{index}')}"]
+            return [*none, f"    h{index} = p{index} = b''", "else:", *indented(lines)], [
+                f"h{index}",
+                f"p{index}",
             ]
-        return [*none, f"    p{at} = b''", "else:", f"    p{at} = {own!r} + {payload}"], [f"p{at}"]
+        return [*none, f"    p{index} = b''", "else:", f"    p{index} = {own!r} + {payload}"], [
+            f"p{index}"
+        ]
 
     def _repeated(self, type_info: TypeInformation, number: int, value: str) -> str:
         """Return the expression of all fields of a list or map that is not None."""
@@ -222,4 +226,4 @@ def is_repeated(type_info: Any) -> bool:
 
 
 def _targets(n_fields: int) -> str:
-    return "".join(f"v{at}, " for at in range(n_fields)).rstrip()
+    return "".join(f"v{index}, " for index in range(n_fields)).rstrip()

@@ -46,7 +46,7 @@ class SourceText:
     def __init__(self, names: Namespace) -> None:
         self.names = dict(names)
         self._functions: list[str] = []
-        self._made: dict[Any, str] = {}
+        self._function_names: dict[Any, str] = {}
         self._constants: dict[Any, str] = {}
 
     def constant(self, name: str, make: Callable[[], Any]) -> str:
@@ -57,11 +57,11 @@ class SourceText:
 
     def function(self, key: Any, prefix: str, build: Callable[[str], list[str]]) -> str:
         """Return the name of a function, built once per `key`."""
-        found = self._made.get(key)
-        if found is None:
-            found = self._made[key] = f"{prefix}_{len(self._made)}"
-            self._functions.append("\n".join(build(found)))
-        return found
+        name = self._function_names.get(key)
+        if name is None:
+            name = self._function_names[key] = f"{prefix}_{len(self._function_names)}"
+            self._functions.append("\n".join(build(name)))
+        return name
 
     def text(self) -> str:
         """Return the module."""
@@ -130,23 +130,23 @@ def decimal_key(value: Decimal) -> bytes:
     return decimal_payload(value.normalize(_EXACT))
 
 
-def read_decimal(data: bytes, at: int) -> tuple[Decimal, int]:
-    """Return the decimal whose payload is at `at`, and the position after it."""
-    scale, after = read_varint(data, at)
+def read_decimal(data: bytes, position: int) -> tuple[Decimal, int]:
+    """Return the decimal whose payload is at `position`, and the position after it."""
+    scale, after = read_varint(data, position)
     size, after = read_varint(data, after)
     stop = after + size
     if stop > len(data):
-        raise corrupt(at, "a decimal does not fit")
+        raise corrupt(position, "a decimal does not fit")
     exponent = -unzigzag(scale)
     if size == 0:
         return Decimal((1, (0,), exponent)), stop
     unscaled = integer_of(data[after:stop])
-    found = (
+    value = (
         Decimal((0, (0,), exponent)) if not unscaled else _EXACT.scaleb(Decimal(unscaled), exponent)
     )
-    if not found.is_finite() or found.as_tuple().exponent != exponent:
-        raise corrupt(at, f"a decimal has scale {-exponent}")
-    return found, stop
+    if not value.is_finite() or value.as_tuple().exponent != exponent:
+        raise corrupt(position, f"a decimal has scale {-exponent}")
+    return value, stop
 
 
 def _moment(millis: int, nanos: int) -> bytes:
@@ -187,39 +187,39 @@ def instant_payload(value: Instant) -> bytes:
     return _moment(millis, nanos)
 
 
-def _read_moment(data: bytes, at: int) -> tuple[int, int, int]:
-    millis, after = read_varint(data, at, _MILLIS_LIMIT)
+def _read_moment(data: bytes, position: int) -> tuple[int, int, int]:
+    millis, after = read_varint(data, position, _MILLIS_LIMIT)
     nanos, after = read_varint(data, after, 2 * _NANOS_PER_MILLI)
     return unzigzag(millis), nanos, after
 
 
-def _read_micros(data: bytes, at: int) -> tuple[timedelta, int, int]:
-    millis, nanos, after = _read_moment(data, at)
+def _read_micros(data: bytes, position: int) -> tuple[timedelta, int, int]:
+    millis, nanos, after = _read_moment(data, position)
     fold, rest = divmod(nanos, _NANOS_PER_MILLI)
     if rest % 1000:
-        raise corrupt(at, "a timestamp has nanoseconds")
+        raise corrupt(position, "a timestamp has nanoseconds")
     return timedelta(milliseconds=millis, microseconds=rest // 1000), fold, after
 
 
-def read_timestamp(data: bytes, at: int) -> tuple[datetime, int]:
-    """Return the moment without time zone at `at`, and the position after it."""
-    past, fold, after = _read_micros(data, at)
+def read_timestamp(data: bytes, position: int) -> tuple[datetime, int]:
+    """Return the moment without time zone at `position`, and the position after it."""
+    past, fold, after = _read_micros(data, position)
     moment = _EPOCH + past
     return (moment.replace(fold=1) if fold else moment), after
 
 
-def read_zoned(data: bytes, at: int) -> tuple[datetime, int]:
-    """Return the moment in UTC at `at`, and the position after it."""
-    past, fold, after = _read_micros(data, at)
+def read_zoned(data: bytes, position: int) -> tuple[datetime, int]:
+    """Return the moment in UTC at `position`, and the position after it."""
+    past, fold, after = _read_micros(data, position)
     moment = _EPOCH_UTC + past
     return (moment.replace(fold=1) if fold else moment), after
 
 
-def read_instant(data: bytes, at: int) -> tuple[Instant, int]:
-    """Return the instant at `at`, and the position after it."""
-    millis, nanos, after = _read_moment(data, at)
+def read_instant(data: bytes, position: int) -> tuple[Instant, int]:
+    """Return the instant at `position`, and the position after it."""
+    millis, nanos, after = _read_moment(data, position)
     if nanos >= _NANOS_PER_MILLI:
-        raise corrupt(at, f"a millisecond has {nanos} nanoseconds")
+        raise corrupt(position, f"a millisecond has {nanos} nanoseconds")
     seconds, rest = divmod(millis, 1000)
     return Instant(seconds, rest * _NANOS_PER_MILLI + nanos), after
 
@@ -254,13 +254,13 @@ def pickled(value: Any) -> bytes:
         ) from cause
 
 
-def unpickled(data: bytes, at: int) -> Any:
-    """Return the value of a pickle that begins at `at` of a row."""
+def unpickled(data: bytes, position: int) -> Any:
+    """Return the value of a pickle that begins at `position` of a row."""
     try:
         return pickle.loads(data)
     except BaseException as cause:  # a class of the user's program is missing or renamed
         raise_interrupt(cause)
-        raise corrupt(at, f"a pickled field cannot be read: {words_of(cause)}") from cause
+        raise corrupt(position, f"a pickled field cannot be read: {words_of(cause)}") from cause
 
 
 _TEXT = "{v}.encode({text})"
@@ -369,8 +369,8 @@ _NAN = _double.unpack(b"\0\0\0\0\0\0\xf8\x7f")[0]
 def _reader(layout: struct.Struct) -> Callable[[bytes, int], tuple[float, int]]:
     unpack, size = layout.unpack_from, layout.size
 
-    def read(data: bytes, at: int) -> tuple[float, int]:
-        return unpack(data, at)[0], at + size
+    def read(data: bytes, position: int) -> tuple[float, int]:
+        return unpack(data, position)[0], position + size
 
     return read
 
@@ -406,8 +406,8 @@ NAMES: Namespace = {
     "day_of": _day_of,
     "character": _character,
     **{
-        made.__name__: made
-        for made in (
+        function.__name__: function
+        for function in (
             clock_key, clock_number, clock_of, decimal_key, decimal_payload, instant_payload,
             integer_bytes, integer_of, pickled, read_decimal, read_instant, read_timestamp,
             read_zoned, timestamp_key, timestamp_payload, unpickled, zoned_key, zoned_payload,

@@ -82,55 +82,55 @@ def unzigzag(value: int) -> int:
     return (value >> 1) ^ -(value & 1)
 
 
-def read_varint(data: bytes, at: int, limit: int = _U64) -> tuple[int, int]:
-    """Return the number at `at`, and the position after it."""
+def read_varint(data: bytes, position: int, limit: int = _U64) -> tuple[int, int]:
+    """Return the number at `position`, and the position after it."""
     value = shift = 0
     longest = MAX_VARINT_BYTES if limit <= _U64 else LONG_VARINT_BYTES
-    for index in range(at, min(at + longest, len(data))):
+    for index in range(position, min(position + longest, len(data))):
         byte = data[index]
         value |= (byte & _PAYLOAD) << shift
         if byte < _ONE_BYTE:
-            if byte == 0 and index > at:
-                raise corrupt(at, "a number is longer than it has to be")
+            if byte == 0 and index > position:
+                raise corrupt(position, "a number is longer than it has to be")
             if value >= limit:
-                raise corrupt(at, f"{value} is out of range, which ends at {limit - 1}")
+                raise corrupt(position, f"{value} is out of range, which ends at {limit - 1}")
             return value, index + 1
         shift += 7
-    raise corrupt(at, f"a number does not end within {longest} bytes")
+    raise corrupt(position, f"a number does not end within {longest} bytes")
 
 
-def read_tag(data: bytes, at: int, end: int) -> tuple[int, int, int]:
+def read_tag(data: bytes, position: int, end: int) -> tuple[int, int, int]:
     """Return field number, wire type, and the position of the payload."""
-    value, after = read_varint(data, at, 1 << 32)
+    value, after = read_varint(data, position, 1 << 32)
     if after > end or value < 1 << 3:
-        raise corrupt(at, "there is no tag")
+        raise corrupt(position, "there is no tag")
     return value >> 3, value & 7, after
 
 
-def _after_varint(data: bytes, at: int) -> int:
-    return read_varint(data, at)[1]
+def _after_varint(data: bytes, position: int) -> int:
+    return read_varint(data, position)[1]
 
 
-def _after_bytes(data: bytes, at: int) -> int:
-    size, after = read_varint(data, at)
+def _after_bytes(data: bytes, position: int) -> int:
+    size, after = read_varint(data, position)
     return after + size
 
 
-def _after_decimal(data: bytes, at: int) -> int:
-    return _after_bytes(data, read_varint(data, at)[1])
+def _after_decimal(data: bytes, position: int) -> int:
+    return _after_bytes(data, read_varint(data, position)[1])
 
 
-def _after_timestamp(data: bytes, at: int) -> int:
-    return read_varint(data, read_varint(data, at, 1 << 7 * LONG_VARINT_BYTES)[1])[1]
+def _after_timestamp(data: bytes, position: int) -> int:
+    return read_varint(data, read_varint(data, position, 1 << 7 * LONG_VARINT_BYTES)[1])[1]
 
 
 _AFTER: dict[int, Callable[[bytes, int], int]] = {
     WireType.VARINT: _after_varint,
-    WireType.FIXED64: lambda _, at: at + 8,
+    WireType.FIXED64: lambda _, position: position + 8,
     WireType.LENGTH_DELIMITED: _after_bytes,
-    WireType.NULL: lambda _, at: at,
-    WireType.END: lambda _, at: at,
-    WireType.FIXED32: lambda _, at: at + 4,
+    WireType.NULL: lambda _, position: position,
+    WireType.END: lambda _, position: position,
+    WireType.FIXED32: lambda _, position: position + 4,
     WireType.DECIMAL: _after_decimal,
     WireType.TIMESTAMP: _after_timestamp,
 }
@@ -138,46 +138,46 @@ _AFTER: dict[int, Callable[[bytes, int], int]] = {
 
 def find(data: bytes, number: int) -> int:
     """Return the position of the first field with a number or a greater one, or else the end."""
-    at, end = 0, len(data)
-    while at < end:
-        found, wire, payload = read_tag(data, at, end)
-        if found >= number:
-            return at
+    position, end = 0, len(data)
+    while position < end:
+        current, wire, payload = read_tag(data, position, end)
+        if current >= number:
+            return position
         after = _AFTER[wire](data, payload)
         if after > end:
-            raise corrupt(at, f"field {found} does not fit")
-        at = after
-    return at
+            raise corrupt(position, f"field {current} does not fit")
+        position = after
+    return position
 
 
-def read_rest(data: bytes, at: int, end: int, known: int, *, has_kind: bool) -> int:
+def read_rest(data: bytes, position: int, end: int, known: int, *, has_kind: bool) -> int:
     """Skip the fields after the known ones, and return the kind of the row; 0 if it has none."""
-    if at > end:
+    if position > end:
         raise corrupt(end, "a field does not end within its message")
     last = known + 1
-    while at < end:
-        number, wire, payload = read_tag(data, at, end)
+    while position < end:
+        number, wire, payload = read_tag(data, position, end)
         if number < last:
-            raise corrupt(at, f"field {number} is out of order or of wire type {wire}")
+            raise corrupt(position, f"field {number} is out of order or of wire type {wire}")
         if number == KIND_NUMBER:
             kind = data[payload] if payload < end else 0
             if not has_kind or wire != WireType.VARINT or payload + 1 != end or not 0 < kind < 4:  # noqa: PLR2004 - kinds are 1 to 3
-                raise corrupt(at, "there is no such kind of row")
+                raise corrupt(position, "there is no such kind of row")
             return kind
         last = number
         after = _AFTER[wire](data, payload)
         if after > end:
-            raise corrupt(at, f"field {number} does not fit")
-        at = after
+            raise corrupt(position, f"field {number} does not fit")
+        position = after
     return 0
 
 
-def corrupt(at: int, what: str) -> DecodeError:
+def corrupt(position: int, what: str) -> DecodeError:
     """Return the error about a byte."""
     return DecodeError(
-        f"byte {at} of a coded row: {what}",
+        f"byte {position} of a coded row: {what}",
         hint="Read the bytes with the type they were written with; if it is, they are damaged.",
-        position=at,
+        position=position,
     )
 
 

@@ -139,17 +139,17 @@ class CsvSyntax:
         if not any(mark in line for mark in self._quick if mark):
             return [(text, False) for text in line.split(form.delimiter)]
         fields: list[Field] = []
-        at = 0
+        position = 0
         while True:
-            found = self._fields.match(line, at)
-            if found is None:
+            match = self._fields.match(line, position)
+            if match is None:
                 raise TextError(f"field {len(fields)} has a quote or line end that is out of place")
-            quoted, bare = found.groups()
+            quoted, bare = match.groups()
             fields.append(self._meant(bare) if quoted is None else (self._unquoted(quoted), True))
-            at = found.end()
-            if at == len(line):
+            position = match.end()
+            if position == len(line):
                 return fields
-            at += 1
+            position += 1
 
     def _meant(self, bare: str) -> Field:
         """Return a field without quotes; one with an escape in it is not the text of None."""
@@ -237,9 +237,9 @@ class CsvLines:
     def read(self, message: object) -> list[Any]:
         """Return the values of a line."""
         name, values = "", []
-        found = self.split(message)
+        fields = self.split(message)
         try:
-            for (name, codec), (text, is_quoted) in zip(self.fields, found, strict=True):  # noqa: B007 - used when a field fails
+            for (name, codec), (text, is_quoted) in zip(self.fields, fields, strict=True):  # noqa: B007 - used when a field fails
                 values.append(codec.read(text, is_quoted))
         except TextError as cause:
             raise TextError(f"field {name!r}: {cause}") from None

@@ -209,18 +209,18 @@ def _tuple_reader(codec: JsonCodec, kind: TupleTypeInfo) -> Read:
             value = [value[name] for name in names]
         if not isinstance(value, list) or len(value) != len(reads):
             raise TextError(f"{described(value)} is not an array of {len(reads)}")
-        return tuple(_element(at, read, v) for at, (read, v) in enumerate(zip(reads, value)))  # noqa: B905
+        return tuple(_element(index, read, v) for index, (read, v) in enumerate(zip(reads, value)))  # noqa: B905
 
     return convert
 
 
-def _element(at: int, read: Read, value: Any) -> Any:
+def _element(index: int, read: Read, value: Any) -> Any:
     if value is None:
-        raise TextError(f"element {at} is null")
+        raise TextError(f"element {index} is null")
     try:
         return read(value)
     except TextError as cause:
-        raise TextError(f"element {at}: {cause}") from None
+        raise TextError(f"element {index}: {cause}") from None
 
 
 def _list_reader(codec: JsonCodec, kind: Any) -> Read:
@@ -230,8 +230,8 @@ def _list_reader(codec: JsonCodec, kind: Any) -> Read:
         if not isinstance(value, list):
             raise TextError(f"{described(value)} is not an array")
         if not allows_none or None not in value:
-            return [_element(at, read, v) for at, v in enumerate(value)]
-        return [None if v is None else _element(at, read, v) for at, v in enumerate(value)]
+            return [_element(index, read, v) for index, v in enumerate(value)]
+        return [None if v is None else _element(index, read, v) for index, v in enumerate(value)]
 
     return convert
 
@@ -248,15 +248,15 @@ def _map_reader(codec: JsonCodec, kind: MapTypeInfo) -> Read:
     def convert(value: Any) -> Any:
         if not isinstance(value, dict):
             raise TextError(f"{described(value)} is not an object")
-        found, name = {}, ""
+        entries, name = {}, ""
         try:
             for name, inside in value.items():
-                found[read_key(name)] = read(inside)
+                entries[read_key(name)] = read(inside)
         except TextError as cause:
             raise TextError(f"key {name!r}: {cause}") from None
-        if len(found) < len(value):
+        if len(entries) < len(value):
             raise TextError("two names of an object are one key")
-        return found
+        return entries
 
     return convert
 
@@ -269,9 +269,9 @@ def _any_value(value: Any) -> Any:
         except ValueError as cause:
             raise TextError(str(cause)) from None
     if isinstance(value, list):
-        return [_any_value(each) for each in value]
+        return [_any_value(element) for element in value]
     if isinstance(value, dict):
-        return {name: _any_value(each) for name, each in value.items()}
+        return {name: _any_value(inside) for name, inside in value.items()}
     return value
 
 

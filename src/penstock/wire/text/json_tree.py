@@ -86,12 +86,12 @@ class SpannedDict(dict[str, Any]):
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    members = dict(pairs)
+    if len(members) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
         raise TextError(f"an object has the name {twice!r} twice")
-    return found
+    return members
 
 
 def _no_constant(text: str) -> Any:
@@ -116,11 +116,11 @@ class _SpanDecoder(json.JSONDecoder):
         parse_array: Callable[..., tuple[Any, int]] = self.parse_array  # type: ignore[has-type]
 
         def spanned(parse: Callable[..., tuple[Any, int]], kind: Any) -> Callable[..., Any]:
-            def parsed(at: tuple[str, int], *rest: Any) -> tuple[Any, int]:
-                found, end = parse(at, *rest)
-                made = kind(found)
-                made.text = at[0][at[1] - 1 : end]
-                return made, end
+            def parsed(start: tuple[str, int], *rest: Any) -> tuple[Any, int]:
+                value, end = parse(start, *rest)
+                container = kind(value)
+                container.text = start[0][start[1] - 1 : end]
+                return container, end
 
             return parsed
 
@@ -135,20 +135,20 @@ def parse_json(message: object, *, with_texts: bool = False) -> Any:
     if text.count("[") + text.count("{") > _DEEPEST:
         _check_depth(text)
     try:
-        found = _SpanDecoder().decode(text) if with_texts else _decode(text)
+        value = _SpanDecoder().decode(text) if with_texts else _decode(text)
     except RecursionError:
         raise TextError("it is nested too deeply") from None
     except json.JSONDecodeError as cause:
         raise TextError(str(cause)) from None
     if "\\u" in text and _surrogate(text):
-        _check_strings(found)
-    return found
+        _check_strings(value)
+    return value
 
 
 def _check_depth(text: str) -> None:
     depth = 0
-    for found in _brackets(text):
-        first = found[0][0]
+    for match in _brackets(text):
+        first = match[0][0]
         depth += (first in "[{") - (first in "]}")
         if depth > _DEEPEST:
             raise TextError(f"it is nested more than {_DEEPEST} deep")

@@ -132,10 +132,10 @@ def _whole(text: str, rules: TextRules) -> int:
             raise TextError(f"{text[:40]}… has more than {_MOST_DIGITS} digits") from None
     if not rules.as_flink or not _number(text):
         raise TextError(f"{text!r} is not an integer")
-    found = _decimal(text, rules)
-    if found.adjusted() > _MOST_DIGITS or found != found.to_integral_value():
+    number = _decimal(text, rules)
+    if number.adjusted() > _MOST_DIGITS or number != number.to_integral_value():
         raise TextError(f"{text!r} is not an integer")
-    return int(found)
+    return int(number)
 
 
 def _ranged(bits: int) -> Read:
@@ -154,12 +154,12 @@ def _decimal(text: str, _rules: TextRules) -> Decimal:
     if not _number(text):
         raise TextError(f"{text!r} is not a number")
     try:
-        found = Decimal(text)
+        number = Decimal(text)
     except InvalidOperation:
         raise TextError(f"{text!r} is not a number that a Decimal can hold") from None
-    if not found.is_finite():
+    if not number.is_finite():
         raise TextError(f"{text!r} is not a number that a Decimal can hold")
-    return found
+    return number
 
 
 def _double(text: str, _rules: TextRules) -> float:
@@ -168,10 +168,10 @@ def _double(text: str, _rules: TextRules) -> float:
         return special
     if not _number(text):
         raise TextError(f"{text!r} is not a number")
-    found = float(text)
-    if math.isinf(found):
+    number = float(text)
+    if math.isinf(number):
         raise TextError(f"{text} is out of range for 64 bits")
-    return found
+    return number
 
 
 _HALF_BITS, _HALF = (1 << 29) - 1, 1 << 28
@@ -206,10 +206,10 @@ def _write_double(value: float) -> str:
 
 
 def _boolean(text: str, _rules: TextRules) -> bool:
-    found = _BOOLEANS.get(text.lower()) if text.isascii() else None
-    if found is None:
+    value = _BOOLEANS.get(text.lower()) if text.isascii() else None
+    if value is None:
         raise TextError(f"{text!r} is neither true nor false")
-    return found
+    return value
 
 
 def _string(text: str, _rules: TextRules) -> str:
@@ -259,21 +259,21 @@ _LARGEST_OFFSET = 18 * 60
 
 def read_date(text: str) -> dt.date:
     """Return the day."""
-    found = _date(text)
-    if found is None:
+    match = _date(text)
+    if match is None:
         raise TextError(f"{text!r} is not a date, such as 2026-01-31")
     try:
-        return dt.date(*map(int, found.groups()))
+        return dt.date(*map(int, match.groups()))
     except ValueError as cause:
         raise TextError(f"{text!r} is not a date: {cause}") from None
 
 
 def read_time(text: str) -> dt.time:
     """Return the time of day."""
-    found = _time(text)
-    if found is None:
+    match = _time(text)
+    if match is None:
         raise TextError(f"{text!r} is not a time of day, such as 10:20:30.5")
-    hour, minute, second, fraction = found.groups()
+    hour, minute, second, fraction = match.groups()
     try:
         return dt.time(int(hour), int(minute), int(second or 0), _micros(text, fraction))
     except ValueError as cause:
@@ -303,10 +303,10 @@ def read_instant(text: str, rules: TextRules) -> Instant:
 
 def _parts(text: str) -> tuple[dt.datetime, int, str | None]:
     """Return whole seconds, nanoseconds and the zone of a text."""
-    found = _moment(text)
-    if found is None:
+    match = _moment(text)
+    if match is None:
         raise TextError(f"{text!r} is not a timestamp, such as 2026-01-31T10:20:30.5")
-    year, month, day, hour, minute, second, fraction, zone = found.groups()
+    year, month, day, hour, minute, second, fraction, zone = match.groups()
     try:
         moment = dt.datetime(  # noqa: DTZ001 - its zone is in the text, or in the rules
             int(year), int(month), int(day), int(hour or 0), int(minute or 0), int(second or 0)
