@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from datetime import date, datetime
@@ -196,14 +196,18 @@ def expected(rows: list[Row], names: Any) -> dict[Any, dict[str, Any]]:
 
 
 def program(
-    mode: dict[str, str], history: list[Row], live: list[Row], aggregates: dict[str, Any]
+    mode: dict[str, str],
+    history: list[Row],
+    live: list[Row],
+    aggregates: dict[str, Any],
+    select: Callable[[Any], Any] = lambda results: results,
 ) -> StreamExecutionEnvironment:
     configuration = Configuration.from_dict(mode | {"parallelism.default": 2})
     env = StreamExecutionEnvironment.get_execution_environment(configuration)
     before = CollectionSource(tuple(history), ROW)
     source = HybridSource.builder(before).add_source(CollectionSource(tuple(live), ROW)).build()
     stream = env.from_source(source, WatermarkStrategy.no_watermarks(), "records")
-    stream.key_by(col.k).aggregate(**aggregates).sink_to(DiscardingSink())
+    select(stream.key_by(col.k).aggregate(**aggregates)).sink_to(DiscardingSink())
     return env
 
 

@@ -6,6 +6,7 @@ another, a place that gives other results than state, a late record that changes
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -126,6 +127,7 @@ def program(
     *,
     bound_ms: int = 10_000,
     lateness_ms: int = 0,
+    select: Callable[[Any], Any] = lambda results: results,
 ) -> StreamExecutionEnvironment:
     configuration = Configuration.from_dict(mode | {"parallelism.default": 2})
     env = StreamExecutionEnvironment.get_execution_environment(configuration)
@@ -140,7 +142,7 @@ def program(
     if lateness_ms:
         windows = windows.allowed_lateness(lateness_ms)
     results = windows.aggregate(col.window_start, end=col.window_end, **aggregates)
-    results.sink_to(DiscardingSink())
+    select(results).sink_to(DiscardingSink())
     return env
 
 

@@ -31,7 +31,7 @@ from penstock.metrics.job_metrics import LATE_RECORDS, RECORDS_IN, RECORDS_OUT, 
 from penstock.metrics.values import CounterValue, GaugeValue, MetricValue, merge_metrics
 from penstock.program.level import Copies, LevelProgram, OperatorSpec
 from penstock.program.traverse import reachable
-from penstock.runtime.exchange.channel_writer import Emit, FrameSequence
+from penstock.runtime.exchange.channel_writer import ChannelWriter, Emit, FrameSequence
 from penstock.runtime.exchange.level_input import Batch
 from penstock.runtime.exchange.local_channel import LocalChannel, make_channel_writer
 from penstock.runtime.flow.coercion import CoercingOutput
@@ -239,37 +239,55 @@ class OperatorChain:
         }
 
     def _connect_columns(self) -> None:
-        """Let operators that make columns send them, if their only reader is a channel that takes columns."""
-        for key, operator in self.operators.items():
-            spec = operator.spec
+        """Let operators that make columns send them, if their only reader is one that takes columns."""
+        for operator in self.operators.values():
             if isinstance(operator, TimestampsOperator):
-                self._connect_timestamps(key, operator)
-            if not isinstance(operator, MakesColumns):
-                continue
-            if spec.chained_to or spec.side_outputs or len(spec.channels) != 1:
-                continue
-            writer = self.writers.get(spec.channels[0])
-            if writer is None or not (writer.takes_batches and operator.makes_columns):
-                continue
-            write = self._counting[key].counting(writer.collect_columns)
-            operator.send_columns(write, only=writer.part_keys is not None)
+                self._connect_timestamps(operator)
+            elif isinstance(operator, MakesColumns) and operator.makes_columns:
+                self._connect(operator)
 
-    def _connect_timestamps(self, key: int, operator: TimestampsOperator) -> None:
+    def _connect(self, operator: Any) -> None:
+        """Let an operator send columns to a channel, or to an operator of expressions that it calls."""
+        spec, writer = operator.spec, self._only_writer(operator)
+        if writer is not None and writer.takes_batches:
+            write = self._forward(spec, writer.collect_columns)
+            operator.send_columns(write, only=writer.part_keys is not None)
+            return
+        reader = self._only_reader(operator)
+        if reader is not None and spec.result_type is None:
+            operator.send_columns(self._forward(spec, reader.collect_columns), only=False)
+
+    def _connect_timestamps(self, operator: TimestampsOperator) -> None:
         """Let timestamps be assigned to columns that operators of expressions read."""
+        writer, reader = self._only_writer(operator), self._only_reader(operator)
+        if writer is not None and writer.part_keys is not None:
+            operator.send_merged(
+                writer.part_keys, writer.collect_columns, sends_times=writer.takes_sessions
+            )
+        elif reader is not None:
+            operator.send_columns(reader, self._forward(operator.spec, reader.collect_columns))
+
+    def _only_writer(self, operator: Operator) -> ChannelWriter | None:
+        """Return the writer of a channel that is all an operator emits to."""
         spec = operator.spec
-        if len(spec.channels) == 1 and not spec.chained_to:
-            writer = self.writers.get(spec.channels[0])
-            if writer is not None and writer.part_keys is not None:
-                operator.send_merged(
-                    writer.part_keys, writer.collect_columns, sends_times=writer.takes_sessions
-                )
-            return
+        if spec.chained_to or spec.side_outputs or len(spec.channels) != 1:
+            return None
+        return self.writers.get(spec.channels[0])
+
+    def _only_reader(self, operator: Operator) -> ExpressionOperator | None:
+        """Return the operator of expressions that is all an operator emits to."""
+        spec = operator.spec
         if spec.channels or spec.side_outputs or len(spec.chained_to) != 1:
-            return
+            return None
         reader = self.operators.get(spec.chained_to[0])
-        if isinstance(reader, ExpressionOperator):
-            counted = self._counting[key].counting(reader.collect_columns)
-            operator.send_columns(reader, counted)
+        return reader if isinstance(reader, ExpressionOperator) else None
+
+    def _forward(self, spec: OperatorSpec, write: WriteColumns) -> WriteColumns:
+        """Return a function that counts columns, and forwards them with the timestamps that are read."""
+        counting = self._counting[spec.id].counting(write)
+        if not spec.drops_timestamps:
+            return counting
+        return lambda batch, _timestamps: counting(batch, None)
 
     def use_spill_space(self, space: SpillSpace) -> None:
         """Set the disk space of sorters, before `open`."""
