@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 
 from frame_peer import FramePeer
-from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
 
 from benchmarks.inputs.record_files import FILES
@@ -39,12 +39,20 @@ def windows_of_files(session: SparkSession, shape: Shape) -> DataFrame:
     return records.groupBy("key", window).agg(sf.sum("v"), sf.count("v")).drop("window")
 
 
-def hops_of_files(session: SparkSession, shape: Shape) -> DataFrame:
-    """Return (key, sum of v, count) per sliding window of the records in files."""
-    number = f"v DIV {shape.window_ms // 2}"
-    windows = f"explode(array({number} - 1, {number})) AS window"
-    records = session.read.parquet(os.environ[FILES]).selectExpr("key", "v", windows)
-    return records.groupBy("key", "window").agg(sf.sum("v"), sf.count("v")).drop("window")
+def tumble_of_files(session: SparkSession, shape: Shape) -> DataFrame:
+    """Return (key, sum of v, count) per window of event time of the records in files."""
+    return _summed(session, sf.window("at", f"{shape.window_ms} milliseconds"))
+
+
+def hop_of_files(session: SparkSession, shape: Shape) -> DataFrame:
+    """Return (key, sum of v, count) per sliding window of event time of the records in files."""
+    size, slide = (f"{length} milliseconds" for length in (shape.window_ms, shape.window_ms // 2))
+    return _summed(session, sf.window("at", size, slide))
+
+
+def _summed(session: SparkSession, window: Column) -> DataFrame:
+    records = session.read.parquet(os.environ[FILES])
+    return records.groupBy("key", window).agg(sf.sum("v"), sf.count("v")).drop("window")
 
 
 def best_of_files(session: SparkSession, shape: Shape) -> DataFrame:
@@ -90,8 +98,8 @@ OF_FILES = {
     "dataframe": reduce_files,
     "window-expressions": windows_of_files,
     "sql-group-by": reduce_files,
-    "sql-tumble": windows_of_files,
-    "sql-hop": hops_of_files,
+    "sql-tumble": tumble_of_files,
+    "sql-hop": hop_of_files,
     "sql-top-n": best_of_files,
 }
 """Programs of systems whose option `input` is `files`."""

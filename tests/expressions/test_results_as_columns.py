@@ -41,8 +41,8 @@ def program(
         return results.where(col.n != 2).select(col.k, **computed)
 
     if shape == "keys":
-        untimed = [[without_time(row) for row in part] for part in (history, live)]
-        return test_aggregates.program(MODES[mode], *untimed, aggregates, select)
+        before, behind = ([without_time(row) for row in part] for part in (history, live))
+        return test_aggregates.program(MODES[mode], before, behind, aggregates, select)
     return test_window_aggregates.program(
         MODES[mode], shape, history, live, aggregates, select=select
     )

@@ -82,8 +82,9 @@ def test_columns_give_what_rows_give(
     bound_ms: int,
     lateness_ms: int,
 ) -> None:
-    bounds = {"bound_ms": bound_ms, "lateness_ms": lateness_ms}
-    env = program(MODES[mode], name, history, live, AGGREGATED, **bounds)
+    env = program(
+        MODES[mode], name, history, live, AGGREGATED, bound_ms=bound_ms, lateness_ms=lateness_ms
+    )
     as_columns = by_key(env, schedule)
     with AS_ROWS:
         assert by_key(env, schedule) == as_columns

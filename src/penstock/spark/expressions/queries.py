@@ -28,6 +28,7 @@ from penstock.spark.expressions.aggregates import NUMBER, by_keys, numbered_sess
 from penstock.spark.expressions.builders import BUILDERS, constant
 from penstock.spark.expressions.first_rows import ordered
 from penstock.spark.expressions.projection import check_session, selected
+from penstock.spark.expressions.timestamps import millis_later, millis_of, timestamp_of_millis
 from penstock.types.row_order import SortColumn
 
 _HALF_BITS = 32
@@ -289,16 +290,14 @@ def _windows(relation: WindowTable, rows: DataFrame) -> DataFrame:
         window = sf.window(_column(spec.time), size, step, offset)
         windowed = timed.select(*columns, window.alias("window"))
         start, end = sf.col("window.start"), sf.col("window.end")
-    last = sf.timestamp_add("MILLISECOND", sf.lit(-1), end)
+    last = millis_later(end, -1, is_instant=spec.is_instant)
     return _selected(windowed, [*columns, start, end, last], relation)
 
 
 def _sessions(relation: WindowTable, rows: DataFrame) -> tuple[Column, Column, DataFrame]:
     """Return begin and end of the session of a row, and the rows with what these are made of."""
-    gap = relation.spec.size_ms
-    epoch = sf.lit("1970-01-01 00:00:00").cast("timestamp_ntz")
-    micros = sf.timestamp_diff("MICROSECOND", epoch, _column(relation.spec.time))
-    millis = sf.call_function("div", micros - sf.pmod(micros, sf.lit(1000)), sf.lit(1000))
+    spec, gap = relation.spec, relation.spec.size_ms
+    millis = millis_of(_column(spec.time), is_instant=spec.is_instant)
     timed, millis_column = rows.withColumn("millis", millis), sf.col("millis")
     partition = [_column(position) for position in relation.partition]
     numbered = numbered_sessions(timed, partition, millis_column, millis_column, gap)
@@ -306,8 +305,8 @@ def _sessions(relation: WindowTable, rows: DataFrame) -> tuple[Column, Column, D
     sessions = numbered.withColumn("first", sf.min("millis").over(session)).withColumn(
         "last", sf.max("millis").over(session)
     )
-    start = sf.timestamp_add("MILLISECOND", sf.col("first"), epoch)
-    end = sf.timestamp_add("MILLISECOND", sf.col("last") + gap, epoch)
+    start = timestamp_of_millis(sf.col("first"), is_instant=spec.is_instant)
+    end = timestamp_of_millis(sf.col("last") + gap, is_instant=spec.is_instant)
     return start, end, sessions
 
 

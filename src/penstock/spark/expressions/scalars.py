@@ -14,6 +14,13 @@ from penstock.expressions.facts import spark_type
 from penstock.expressions.kinds import COMPUTED, FLOATS, MICROS_PER_DAY, WHOLE, name_of
 from penstock.expressions.tree import Call, Expression
 from penstock.spark.expressions.numbers import Builder
+from penstock.spark.expressions.timestamps import (
+    floored,
+    micros_of,
+    millis_of,
+    timestamp_of,
+    timestamp_of_millis,
+)
 from penstock.types.base import TypeInformation
 from penstock.types.scalars import BasicTypeInfo
 from penstock.types.sql_types import of_type_info
@@ -28,25 +35,16 @@ _MICROS = {
     "hour": 3_600_000_000,
     "day": 86_400_000_000,
 }
-_MICROS_PER_MILLI = 1_000
 _ZONED = "TimestampLtz"
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - of timestamps without zone
 
 
-def _epoch() -> Column:
-    return sf.lit("1970-01-01 00:00:00").cast("timestamp_ntz")
-
-
 def _micros(expression: Expression, value: Column) -> Column:
-    if name_of(expression) == _ZONED:
-        return sf.unix_micros(value)
-    return sf.timestamp_diff("MICROSECOND", _epoch(), value)
+    return micros_of(value, is_instant=name_of(expression) == _ZONED)
 
 
 def _of_micros(name: str, micros: Column) -> Column:
-    if name == _ZONED:
-        return sf.timestamp_micros(micros)
-    return sf.timestamp_add("MICROSECOND", micros, _epoch())
+    return timestamp_of(micros, is_instant=name == _ZONED)
 
 
 def zone_changed(call: Call, value: Column) -> Column:
@@ -70,25 +68,20 @@ def part(function: Callable[[Column], Column]) -> Builder:
     return build
 
 
-def _floored(micros: Column, unit: int) -> Column:
-    return micros - sf.pmod(micros, sf.lit(unit).cast("bigint"))
-
-
 def epoch_millis(call: Call, value: Column) -> Column:
     """Build milliseconds since 1970."""
-    whole = _floored(_micros(call.arguments[0], value), _MICROS_PER_MILLI)
-    return sf.call_function("div", whole, sf.lit(_MICROS_PER_MILLI).cast("bigint"))
+    return millis_of(value, is_instant=name_of(call.arguments[0]) == _ZONED)
 
 
 def of_millis(kind: TypeInformation, value: Column) -> Column:
     """Return the timestamp of milliseconds since 1970."""
-    return _of_micros(getattr(kind, "name", ""), value * sf.lit(_MICROS_PER_MILLI).cast("bigint"))
+    return timestamp_of_millis(value, is_instant=getattr(kind, "name", "") == _ZONED)
 
 
 def truncate(call: Call, value: Column) -> Column:
     """Build the begin of a unit."""
     micros = _micros(call.arguments[0], value)
-    return _of_micros(name_of(call), _floored(micros, _MICROS[call.parameters[0]]))
+    return _of_micros(name_of(call), floored(micros, _MICROS[call.parameters[0]]))
 
 
 def shift(call: Call, value: Column) -> Column:
