@@ -60,7 +60,7 @@ def find_connector(name: str) -> object:
     if name in OLD_PLACES:
         return absent(OLD_PLACES[name])(name)
     for extra in EXTRAS.values():
-        for each in (*extra.sources, *extra.sinks):
-            if each.name == name:
-                return each.load()
+        for connector in (*extra.sources, *extra.sinks):
+            if connector.name == name:
+                return connector.load()
     raise AttributeError(f"module 'penstock.datastream.connectors' has no attribute {name!r}")

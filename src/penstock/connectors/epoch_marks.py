@@ -163,10 +163,10 @@ class EpochMarks:
         return None if recorded is None else EpochMark(recorded["number"], recorded["epoch"])
 
     def _lost(self, number: int, visible: int | None) -> SinkError:
-        found = "has none" if visible is None else f"has {visible >> _NAME_BITS}"
+        state = "has none" if visible is None else f"has {visible >> _NAME_BITS}"
         return SinkError(
             f"according to {self._file.path} the sink {self._context.name!r} is at its epoch number {number}, and "
-            f"{self._system} {found}, or has one of another driver",
+            f"{self._system} {state}, or has one of another driver",
             hint="The target of the sink was replaced or restored, or the job's directory is an older copy. "
             "Find out which epochs are there, then start from a savepoint in a new checkpoint directory.",
             origin=self._context.origin,

@@ -64,11 +64,11 @@ def sink_errors(path: JobPath | ObjectPath, doing: str, origin: CallSite | None)
     try:
         yield
     except OSError as cause:
-        at = f" ({cause.filename})" if cause.filename else ""
+        file = f" ({cause.filename})" if cause.filename else ""
         stored = path.at if isinstance(path, StoredPath) else path
         hints = object_hints(stored.scheme) if isinstance(stored, ObjectPath) else HINTS
         raise SinkError(
-            f"cannot {doing} in {path}: {cause.strerror or cause}{at}",
+            f"cannot {doing} in {path}: {cause.strerror or cause}{file}",
             hint=hints.get(cause.errno, OTHER_HINT),
             origin=origin,
         ) from cause
@@ -87,11 +87,11 @@ def storage_path(
     """Return a path of a store (`s3://`, `gs://`, `abfss://`), or what `local_path` returns."""
     if isinstance(path, ObjectPath):
         return path
-    found = object_path(path, doing) if isinstance(path, str) else None
-    if found is None:
+    stored = object_path(path, doing) if isinstance(path, str) else None
+    if stored is None:
         return local_path(path, doing)
-    check_installed(found.scheme, f"the path {found}")
-    return found
+    check_installed(stored.scheme, f"the path {stored}")
+    return stored
 
 
 def local_path(path: str | os.PathLike[str], doing: str = "write files to") -> Path:
@@ -153,4 +153,4 @@ def _alternative(path: str) -> str:
 
 def _outside_braces(glob: str) -> str:
     """Return a glob whose commas outside braces are no ends of alternatives."""
-    return _BRACES.sub(lambda found: found[0] if found[0] != "," else r"\,", glob)
+    return _BRACES.sub(lambda match: match[0] if match[0] != "," else r"\,", glob)

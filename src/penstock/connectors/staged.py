@@ -184,15 +184,15 @@ def wrong_size(
 def make_empty(directory: JobPath) -> None:
     """Make a staging directory, and remove what an earlier driver left in it."""
     create_directory(directory)
-    found: list[JobPath] = list(directory.iterdir())
-    for left_over in found:
+    paths: list[JobPath] = list(directory.iterdir())
+    for left_over in paths:
         left_over.unlink()
 
 
 def remove_files(directory: JobPath, handles: Iterable[Any]) -> None:
     """Remove the files of handles, as far as they are there."""
-    for each in handles:
-        (directory / each.name).unlink(missing_ok=True)
+    for handle in handles:
+        (directory / handle.name).unlink(missing_ok=True)
 
 
 class StagingDirectory:
@@ -212,35 +212,37 @@ class StagingDirectory:
     def contents(self, staged: Sequence[Staged]) -> Iterator[bytes]:
         """Yield the staged data, by subtask."""
         with self._errors(f"read staged {self._content}"):
-            for each in _by_subtask(staged):
-                with self._open(each) as file:
+            for handle in _by_subtask(staged):
+                with self._open(handle) as file:
                     yield file.read()
 
     def chunks(self, staged: Sequence[Staged]) -> Iterator[list[Any]]:
         """Yield the chunks that were staged, by subtask and then in order of writing."""
         with self._errors(f"read staged {self._content}"):
-            for each in _by_subtask(staged):
-                with self._open(each) as file:
+            for handle in _by_subtask(staged):
+                with self._open(handle) as file:
                     while head := file.read(_LENGTH.size):
                         yield pickle.loads(file.read(_LENGTH.unpack(head)[0]))
 
     def remove(self, staged: Sequence[Staged]) -> None:
         """Remove the files of handles, as far as they are there."""
         with self._errors(f"remove staged {self._content}"):
-            remove_files(self.path, [each for each in staged if isinstance(each, BytesInFile)])
+            remove_files(
+                self.path, [handle for handle in staged if isinstance(handle, BytesInFile)]
+            )
 
     def _open(self, staged: Staged) -> BinaryIO:
         if isinstance(staged, KeptBytes):
             return BytesIO(staged.content)
         file = (self.path / staged.name).open("rb")
-        found = file.seek(0, SEEK_END)
-        if found == staged.size_bytes:
+        size_bytes = file.seek(0, SEEK_END)
+        if size_bytes == staged.size_bytes:
             file.seek(0)
             return file
         file.close()
         path, origin = self.path / staged.name, self._context.origin
         raise wrong_size(
-            path, found, staged.size_bytes, SHARED.format("checkpoint directory"), origin
+            path, size_bytes, staged.size_bytes, SHARED.format("checkpoint directory"), origin
         )
 
     def _errors(self, doing: str) -> AbstractContextManager[None]:

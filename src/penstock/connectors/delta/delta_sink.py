@@ -87,7 +87,7 @@ class DeltaCommitter(Committer):
     def commit(self, epoch: str, committables: Sequence[Any]) -> None:
         """Make the rows of an epoch visible, unless they are."""
         staged: list[StagedTable] = sorted(
-            committables, key=lambda each: (each.subtask, each.number)
+            committables, key=lambda file: (file.subtask, file.number)
         )
         write = self._merge if self._form.keys else self._append
         self._marks.commit(epoch, partial(write, staged) if staged else None)
@@ -97,27 +97,27 @@ class DeltaCommitter(Committer):
     def _append(self, staged: list[StagedTable], mark: EpochMark) -> None:
         directory = self._form.directory
         with sink_errors(directory, f"commit epoch {mark.epoch}", self._context.origin):
-            for each in staged:
-                path = self._staging / each.name
+            for file in staged:
+                path = self._staging / file.name
                 if path.exists():
-                    self._check_size(path, each)
-                    path.replace(directory / each.name)
+                    self._check_size(path, file)
+                    path.replace(directory / file.name)
                 else:
-                    self._check_size(directory / each.name, each)
+                    self._check_size(directory / file.name, file)
             sync_directory(directory)
         failpoint("delta.renamed")
         make = library().transaction.AddAction
         now_ms = time.time_ns() // 1_000_000
         actions = [
             make(
-                path=each.name,
-                size=each.size_bytes,
-                partition_values=dict(each.partition),
+                path=file.name,
+                size=file.size_bytes,
+                partition_values=dict(file.partition),
                 modification_time=now_ms,
                 data_change=True,
-                stats=json.dumps({"numRecords": each.row_count}),
+                stats=json.dumps({"numRecords": file.row_count}),
             )
-            for each in staged
+            for file in staged
         ]
         table = self._compared
         with self._errors(mark):
@@ -155,9 +155,9 @@ class DeltaCommitter(Committer):
         """Return the last row of every key, in the order of tasks and of writing."""
         tables = []
         with sink_errors(self._form.directory, "read staged files", self._context.origin):
-            for each in staged:
-                self._check_size(self._staging / each.name, each)
-                tables.append(pyarrow.parquet.read_table(self._staging / each.name))
+            for file in staged:
+                self._check_size(self._staging / file.name, file)
+                tables.append(pyarrow.parquet.read_table(self._staging / file.name))
         rows = pa.concat_tables(tables)
         order = rows.select(list(self._form.keys)).append_column(
             DELETED, pa.array(range(rows.num_rows), pa.int64())
@@ -166,9 +166,9 @@ class DeltaCommitter(Committer):
         return rows.take(last.column(f"{DELETED}_max"))
 
     def _properties(self, mark: EpochMark) -> Any:
-        made = library().Transaction(self._app, mark.value)
+        transaction = library().Transaction(self._app, mark.value)
         return library().CommitProperties(
-            custom_metadata={"penstock.epoch": mark.epoch}, app_transactions=[made]
+            custom_metadata={"penstock.epoch": mark.epoch}, app_transactions=[transaction]
         )
 
     def _visible(self) -> int | None:
@@ -176,8 +176,8 @@ class DeltaCommitter(Committer):
             # A commit is based on this version: a mark that another driver writes behind it is a
             # conflict, which the library refuses. A table that is opened later would have that mark already.
             self._compared = self._table()
-            found: int | None = self._compared.transaction_version(self._app)
-            return found
+            version: int | None = self._compared.transaction_version(self._app)
+            return version
 
     def _table(self) -> Any:
         with delta_errors(SinkError, self._form.directory, "open", self._context.origin):
@@ -219,10 +219,10 @@ class DeltaCommitter(Committer):
             )
 
     def _check_size(self, path: Path, staged: StagedTable) -> None:
-        found = path.stat().st_size
-        if found != staged.size_bytes:
+        size = path.stat().st_size
+        if size != staged.size_bytes:
             origin = self._context.origin
-            raise wrong_size(path, found, staged.size_bytes, SHARED.format("table"), origin)
+            raise wrong_size(path, size, staged.size_bytes, SHARED.format("table"), origin)
 
     def _errors(self, mark: EpochMark) -> Any:
         doing = f"commit epoch {mark.epoch} of sink {self._context.name!r} to"

@@ -67,11 +67,11 @@ class _OpenFile:
 
     def take(self, most: int) -> pa.RecordBatch:
         """Return the next rows, `most` at most; at least one, if the file has not ended."""
-        found = next(self._batches) if self._rest is None else self._rest
-        self._rest = found.slice(most) if found.num_rows > most else None
-        found = found.slice(0, most)
-        self.row += found.num_rows
-        return found
+        batch = next(self._batches) if self._rest is None else self._rest
+        self._rest = batch.slice(most) if batch.num_rows > most else None
+        batch = batch.slice(0, most)
+        self.row += batch.num_rows
+        return batch
 
     @property
     def has_ended(self) -> bool:
@@ -106,7 +106,7 @@ def take_rows(
         opened = None
     try:
         opened = opened or _OpenFile(path, names, first)
-        found = opened.take(most)
+        batch = opened.take(most)
     except FileNotFoundError as cause:
         raise SourceError(
             f"the file {path} of the Delta table is gone: the table was vacuumed, or its directory changed",
@@ -115,8 +115,8 @@ def take_rows(
             "which reads the table as it is now.",
         ) from cause
     _keep(key, opened)
-    columns = [_column(found, field, file, path) for field in schema]
-    marks = found.column(CHANGE_TYPE).to_pylist() if is_marked else None
+    columns = [_column(batch, field, file, path) for field in schema]
+    marks = batch.column(CHANGE_TYPE).to_pylist() if is_marked else None
     return pa.RecordBatch.from_arrays(columns, schema=schema), marks
 
 
@@ -133,14 +133,14 @@ def _column(batch: pa.RecordBatch, field: pa.Field, file: DataFile, path: Path) 
     for name, value in file.partition:
         if name == field.name:
             return pa.repeat(pa.scalar(value, field.type), batch.num_rows)
-    at = batch.schema.get_field_index(field.name)
-    if at < 0:
+    index = batch.schema.get_field_index(field.name)
+    if index < 0:
         return pa.nulls(batch.num_rows, field.type)
     try:
-        return batch.column(at).cast(field.type)
+        return batch.column(index).cast(field.type)
     except pa.ArrowException as cause:
         raise SourceError(
-            f"column {field.name!r} of {path} has the type {batch.column(at).type}, and is read as {field.type}: "
+            f"column {field.name!r} of {path} has the type {batch.column(index).type}, and is read as {field.type}: "
             f"{cause}",
             hint="The column was changed after the program was written. Start in a new checkpoint directory, "
             "or leave the column out with columns(…).",
@@ -324,12 +324,12 @@ class DeltaSource(LogSource):
 
     def read(self, split: str, start: int, end: int) -> LogBatch:
         """Return rows of a range; see `LogSource.read`."""
-        at = start
+        position = start
         for version, rows, begin, stop in self._versions(TableSplit.of_id(split), start, end):
             if begin < stop:
                 return self._rows(rows, position_of(version), begin, stop)
-            at = min(position_of(version + 1), end)
-        return LogBatch([], at)
+            position = min(position_of(version + 1), end)
+        return LogBatch([], position)
 
     def cost(self, split: str, start: int, end: int) -> int:
         """Return the number of rows in a range.
@@ -441,10 +441,10 @@ class DeltaSource(LogSource):
         file = rows.files[number]
         before = rows.ends[number] - file.row_count
         most = min(rows.ends[number], stop, begin + BATCH_ROWS) - begin
-        found, marks = take_rows(self.directory, file, self.schema, begin - before, most)
-        count = found.num_rows
+        batch, marks = take_rows(self.directory, file, self.schema, begin - before, most)
+        count = batch.num_rows
         return LogBatch(
-            _records(found, file, marks), base + begin + count, [rows.timestamp_ms] * count
+            _records(batch, file, marks), base + begin + count, [rows.timestamp_ms] * count
         )
 
 
@@ -453,10 +453,10 @@ def _records(
 ) -> pa.RecordBatch | list[Row]:
     if file.rows is RowsOfFile.INSERTED:
         return batch
-    made = row_factory(batch.schema.names)(map(list, zip(*columns_to_lists(batch), strict=True)))
-    for row, mark in zip(made, marks or ["delete"] * len(made), strict=True):
+    records = row_factory(batch.schema.names)(map(list, zip(*columns_to_lists(batch), strict=True)))
+    for row, mark in zip(records, marks or ["delete"] * len(records), strict=True):
         row.set_row_kind(_KINDS[mark])
-    return made
+    return records
 
 
 def _version(version: Any) -> int:

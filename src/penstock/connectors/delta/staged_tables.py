@@ -109,19 +109,19 @@ def unkept_rules(table: Any) -> list[str]:
     The library checks the rows that it writes itself, as in a merge. It accepts finished files unchecked.
     """
     configuration = table.metadata().configuration
-    found = [
+    rules = [
         f"it has the constraint {key.removeprefix(_CONSTRAINT)!r}"
         for key in configuration
         if key.startswith(_CONSTRAINT)
     ]
     if configuration.get("delta.columnMapping.mode", "none") != "none":
-        found.append("it maps columns to other names")
+        rules.append("it maps columns to other names")
     for field in table.schema().fields:
         if not field.nullable:
-            found.append(f"its column {field.name!r} must not be null")
+            rules.append(f"its column {field.name!r} must not be null")
         if any(key.startswith(_RULES_OF_A_COLUMN) for key in field.metadata):
-            found.append(f"its column {field.name!r} is checked or computed")
-    return found
+            rules.append(f"its column {field.name!r} is checked or computed")
+    return rules
 
 
 DELETED = "_penstock_deleted"
@@ -229,13 +229,13 @@ class StagedTableWriter(MountedFiles[Partition, StagedTable]):
             return [((), batch)]
         names = batch.schema.names
         columns = [batch.column(names.index(name)).to_pylist() for name in self._partition_by]
-        found: dict[tuple[Any, ...], list[int]] = {}
+        rows_by_key: dict[tuple[Any, ...], list[int]] = {}
         for row, key in enumerate(zip(*columns, strict=True)):
-            found.setdefault(key, []).append(row)
+            rows_by_key.setdefault(key, []).append(row)
         kept = batch.select([name for name in names if name not in self._partition_by])
         return [
             (self._partition(key), kept.take(pa.array(rows, pa.int64())))
-            for key, rows in found.items()
+            for key, rows in rows_by_key.items()
         ]
 
     def _partition(self, key: tuple[Any, ...]) -> Partition:

@@ -60,18 +60,18 @@ def digest_of(lists: Iterable[Sequence[StoredRow]]) -> RowDigest:
         >>> digest_of([[one, other]]) == digest_of([[other], [one]])
         True
     """
-    made = RowDigest()
+    digest = RowDigest()
     for rows in lists:
         for row in rows:
             hashed = hashlib.blake2b(_text(row).encode(), digest_size=_BYTES).digest()
-            made += RowDigest(1, int.from_bytes(hashed, "big"))
-    return made
+            digest += RowDigest(1, int.from_bytes(hashed, "big"))
+    return digest
 
 
 def _text(value: Any) -> str:
     """Return a text that is equal exactly if class and content of a value are; entries of a dict are in any order."""
     if isinstance(value, dict):
-        entries = sorted(f"{name!r}:{_text(each)}" for name, each in value.items())
+        entries = sorted(f"{name!r}:{_text(content)}" for name, content in value.items())
         return f"{{{','.join(entries)}}}"
     if isinstance(value, list | tuple):
         return f"{type(value).__name__}[{','.join(map(_text, value))}]"
@@ -81,13 +81,13 @@ def _text(value: Any) -> str:
 def recorded_digest(directory: Path) -> RowDigest:
     """Return what a sink has recorded in its directory."""
     try:
-        found = read_verified(directory / _RECORD)
+        record = read_verified(directory / _RECORD)
     except (OSError, DecodeError) as cause:
         raise SourceError(
             f"there is no digest in {directory}: {cause}",
             hint="Wait until the shadow has committed its first results.",
         ) from cause
-    return _decoded(found)
+    return _decoded(record)
 
 
 def _decoded(recorded: dict[str, Any]) -> RowDigest:
@@ -195,7 +195,7 @@ class _AddingCommitter(Committer):
             before = read_verified(self._path) if self._path.exists() else None
             if before is not None and before["epoch"] == named:
                 return
-            made = RowDigest() if before is None else _decoded(before)
-            made = sum(committables, made)
-            payload = {"epoch": named, "rows": made.rows, "total": made.text}
+            digest = RowDigest() if before is None else _decoded(before)
+            digest = sum(committables, digest)
+            payload = {"epoch": named, "rows": digest.rows, "total": digest.text}
             write_verified(self._path, payload, may_replace=self._context.may_commit)

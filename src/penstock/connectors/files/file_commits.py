@@ -145,17 +145,19 @@ class StagedFileCommitter(Committer):
             self._check_complete(staged)
         names = tuple(staged.name for staged in committables)
         small = [n for n, staged in enumerate(committables) if isinstance(staged, SmallFile)]
-        made = Manifest(epoch, sequence, names, frozenset(small if self._hidden.hides else ()))
+        manifest = Manifest(epoch, sequence, names, frozenset(small if self._hidden.hides else ()))
         # A mark of a deleted manifest must not count for the new one.
         self._layout.done_mark(epoch).unlink(missing_ok=True)
-        write_verified(self._layout.manifest(epoch), made.to_json(), may_replace=self._may_commit)
-        return made
+        write_verified(
+            self._layout.manifest(epoch), manifest.to_json(), may_replace=self._may_commit
+        )
+        return manifest
 
     def _check_complete(self, staged: StagedFile) -> None:
         path = self._layout.staging / staged.name
-        found = path.stat().st_size if path.exists() else None
-        if found != staged.byte_count:
-            size = "is missing" if found is None else f"has {found} bytes"
+        byte_count = path.stat().st_size if path.exists() else None
+        if byte_count != staged.byte_count:
+            size = "is missing" if byte_count is None else f"has {byte_count} bytes"
             raise SinkError(
                 f"staged file {path} {size}; its task wrote {staged.byte_count} bytes",
                 hint="Choose a path on a file system that the driver and all workers share.",
@@ -226,8 +228,8 @@ class StagedFileCommitter(Committer):
             half_written.unlink()
 
     def _manifests(self) -> list[Manifest]:
-        found = [self._read(path) for path in self._layout.commits.glob("*.json")]
-        return sorted(found, key=lambda manifest: manifest.sequence)
+        manifests = [self._read(path) for path in self._layout.commits.glob("*.json")]
+        return sorted(manifests, key=lambda manifest: manifest.sequence)
 
     def _read(self, path: Path) -> Manifest:
         unknown = f"which files of epoch {path.stem} are output; deleting it writes the epoch again"

@@ -395,7 +395,7 @@ class FileMerger:
                             del self._waiting[key]
                         self._running += 1
                         return files
-                delays = [each.due_in_seconds(strategy) for each in self._waiting.values()]
+                delays = [group.due_in_seconds(strategy) for group in self._waiting.values()]
                 seconds = min(delays, default=float("inf"))
                 self._changed.wait(None if seconds == float("inf") else max(seconds, 0.001))
         return None

@@ -292,18 +292,18 @@ def _zone(timezone_id: str | None) -> ZoneInfo | None:
 
 
 def _strftime_pattern(java: str) -> str:
-    made = []
+    parts = []
     for token in _TOKEN.finditer(java):
         text = token[0]
         if text.startswith("'"):
-            made.append((token[1] or "'").replace("%", "%%"))
+            parts.append((token[1] or "'").replace("%", "%%"))
         elif token[2] is None:
-            made.append(text.replace("%", "%%"))
+            parts.append(text.replace("%", "%%"))
         elif text in _LETTERS:
-            made.append(_LETTERS[text])
+            parts.append(_LETTERS[text])
         else:
             raise ArgumentError.here(
                 f"the date pattern {java!r} has the field {text!r}",
                 hint=f"Use only {', '.join(_LETTERS)}; put other letters in single quotes.",
             )
-    return "".join(made)
+    return "".join(parts)

@@ -126,8 +126,8 @@ class FileSourceBuilder:
     def build(self) -> FileSource:
         """Return the source."""
         form = self._format
-        made = FileSource(self._path, form.format, form.type_info, dict(form.options))
-        return made.monitor_continuously(self._discovery_interval) if self._continuous else made
+        source = FileSource(self._path, form.format, form.type_info, dict(form.options))
+        return source.monitor_continuously(self._discovery_interval) if self._continuous else source
 
 
 @dataclass(frozen=True, slots=True)

@@ -282,8 +282,8 @@ def is_whole_column(type_info: TypeInformation) -> bool:
 def _is_whole(kind: Any, *, is_inside: bool) -> bool:
     if kinds.is_map(kind) or (is_inside and kinds.is_temporal(kind)):
         return False
-    inside = [kind.field(at).type for at in range(kind.num_fields)]
-    return all(_is_whole(each, is_inside=True) for each in inside)
+    inside = [kind.field(index).type for index in range(kind.num_fields)]
+    return all(_is_whole(inner, is_inside=True) for inner in inside)
 
 
 class JsonRowFile(LineRecordFile):

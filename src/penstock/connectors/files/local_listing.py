@@ -62,23 +62,23 @@ def is_literal(path: str) -> bool:
 
 def alternatives(path: str) -> Iterable[str]:
     """Return the paths that a glob with a slash inside braces expands to."""
-    found = _BRACES.search(path)
-    if found is None or "/" not in found[1]:
-        head = path[: found.end()] if found else path
-        tails = alternatives(path[found.end() :]) if found else ("",)
+    braces = _BRACES.search(path)
+    if braces is None or "/" not in braces[1]:
+        head = path[: braces.end()] if braces else path
+        tails = alternatives(path[braces.end() :]) if braces else ("",)
         return [f"{head}{tail}" for tail in tails]
-    inner = (each for alternative in _COMMA.split(found[1]) for each in alternatives(alternative))
-    tails = alternatives(path[found.end() :])
-    return [f"{path[: found.start()]}{one}{tail}" for one, tail in product(inner, tails)]
+    inner = (text for alternative in _COMMA.split(braces[1]) for text in alternatives(alternative))
+    tails = alternatives(path[braces.end() :])
+    return [f"{path[: braces.start()]}{one}{tail}" for one, tail in product(inner, tails)]
 
 
 def matching_paths(glob: str) -> list[str]:
     """Return the paths that exist and match, each once, in the order of their names."""
-    found: set[str] = set()
+    paths: set[str] = set()
     for path in alternatives(glob):
         names = [name for name in path.split("/") if name]
-        found.update(_below("/", names))
-    return sorted(found)
+        paths.update(_below("/", names))
+    return sorted(paths)
 
 
 def _below(directory: str, names: list[str]) -> Iterator[str]:
@@ -94,37 +94,37 @@ def _below(directory: str, names: list[str]) -> Iterator[str]:
         return
     pattern = _compiled(first)
     try:
-        found = [name for name in os.listdir(directory) if pattern.fullmatch(name)]  # noqa: PTH208
+        matching = [name for name in os.listdir(directory) if pattern.fullmatch(name)]  # noqa: PTH208
     except (FileNotFoundError, NotADirectoryError):
         return
-    for name in found:
+    for name in matching:
         yield from _below(os.path.join(directory, name), rest)  # noqa: PTH118
 
 
 def _compiled(glob: str) -> re.Pattern[str]:
     """Return the pattern of the names that one name with glob characters matches."""
-    made: list[str] = []
+    parts: list[str] = []
     characters = iter(range(len(glob)))
     depth, in_set = 0, False
-    for at in characters:
-        character = glob[at]
+    for index in characters:
+        character = glob[index]
         if character == "\\":
-            made.append(re.escape(glob[next(characters, at)]))
+            parts.append(re.escape(glob[next(characters, index)]))
         elif in_set:
-            is_first = glob[at - 1] == "["
-            made.append("^" if character in "!^" and is_first else character.replace("[", r"\["))
+            is_first = glob[index - 1] == "["
+            parts.append("^" if character in "!^" and is_first else character.replace("[", r"\["))
             in_set = character != "]"
         elif character == "[":
-            made.append(character)
+            parts.append(character)
             in_set = True
         elif character in _GROUPS and (character == "{" or depth):
             depth += 1 if character == "{" else -1
-            made.append(_GROUPS[character])
+            parts.append(_GROUPS[character])
         elif character == "," and depth:
-            made.append("|")
+            parts.append("|")
         else:
-            made.append({"*": ".*", "?": "."}.get(character, re.escape(character)))
-    return re.compile("".join(made), re.DOTALL)
+            parts.append({"*": ".*", "?": "."}.get(character, re.escape(character)))
+    return re.compile("".join(parts), re.DOTALL)
 
 
 Listed = tuple[int, str, int]
@@ -167,7 +167,7 @@ class _Walk:
         left = [(self.root, False)]
         while left:
             directory, in_partition = left.pop()
-            found = self.shallow if directory == self.root else self.deep
+            files = self.shallow if directory == self.root else self.deep
             has_files = False
             for entry in _entries(directory):
                 if is_hidden(entry.name):
@@ -178,7 +178,7 @@ class _Walk:
                 has_files = True
                 if self.is_included(name_of_local(entry.path)):  # first: most are known
                     listed = listed_file(entry.path)
-                    found += [] if listed is None else [listed]
+                    files += [] if listed is None else [listed]
             self.has_partitions |= in_partition and has_files
 
 
@@ -230,12 +230,12 @@ def list_local(
 def listed_file(path: str) -> Listed | None:
     """Return a file as it is now, None if there is none."""
     try:
-        found = os.stat(path)  # noqa: PTH116
+        status = os.stat(path)  # noqa: PTH116
     except FileNotFoundError:
         return None
-    if not S_ISREG(found.st_mode):
+    if not S_ISREG(status.st_mode):
         return None
-    return found.st_mtime_ns // _NS_PER_MS, name_of_local(path), found.st_size
+    return status.st_mtime_ns // _NS_PER_MS, name_of_local(path), status.st_size
 
 
 def _entries(directory: str) -> Iterator[os.DirEntry[str]]:
@@ -258,7 +258,7 @@ def _check_name(name: str, roots: Iterable[str]) -> None:
             ) from cause
     if ":" not in own:
         return
-    root = max((each for each in roots if own.startswith(each)), key=len, default="")
+    root = max((path for path in roots if own.startswith(path)), key=len, default="")
     if ":" in own[len(root) :] or ":" in own.rpartition("/")[2]:
         raise SourceError(
             f"{own} cannot be read: its name has a colon",

@@ -210,7 +210,9 @@ class UploadedFileCommitter(Committer):
         """
         with sink_errors(self._layout.directory, f"commit epoch {epoch}", self._origin):
             number = self._begin()
-            known = next((each for each in self._manifests if each.epoch == epoch), None)
+            known = next(
+                (manifest for manifest in self._manifests if manifest.epoch == epoch), None
+            )
             if known is None:
                 known = self._decided(number, epoch, committables)
             self._carry_out(known)
@@ -224,16 +226,16 @@ class UploadedFileCommitter(Committer):
             return self._number
         unknown = "which files of its epoch are output; deleting it writes the epoch again"
         with damaged_record("a commit", unknown, self._origin, "object"):
-            found = take_over(self._store, self._layout, self._may_commit)
-        self._manifests = list(found.manifests)
-        self._done = set(found.done)
+            taken = take_over(self._store, self._layout, self._may_commit)
+        self._manifests = list(taken.manifests)
+        self._done = set(taken.done)
         for manifest in self._manifests:
             self._carry_out(manifest)
         self._may_commit()
-        self._store.delete(found.void)
+        self._store.delete(taken.void)
         self._retain()
-        self._number = found.number
-        return found.number
+        self._number = taken.number
+        return taken.number
 
     def _decided(
         self, number: int, epoch: str, committables: Sequence[UploadedFile]
@@ -294,8 +296,8 @@ class UploadedFileCommitter(Committer):
 
     def _drop_uploads(self) -> None:
         """Abort the uploads of this sink that no manifest names."""
-        decided = {file.upload_id for each in self._manifests for file in each.files}
-        found = [
+        decided = {file.upload_id for manifest in self._manifests for file in manifest.files}
+        undecided = [
             upload
             for upload in self._store.uploads(self._layout.directory)
             if self._layout.is_ours(upload.path) and upload.upload_id not in decided
@@ -304,7 +306,7 @@ class UploadedFileCommitter(Committer):
         self._may_commit()
         if self._number is not None:
             check_newest(self._store, self._layout, self._number)
-        for upload in found:
+        for upload in undecided:
             self._store.abort_upload(upload)
 
     def _retain(self) -> None:
@@ -317,8 +319,8 @@ class UploadedFileCommitter(Committer):
             return
         self._manifests = self._manifests[-KEPT_MANIFESTS:]
         commits = self._layout.commits
-        self._store.delete([*(commits / f"{each.name}.json" for each in old), *self._marks])
-        self._marks = [commits / f"{each.name}.done" for each in old if each.files]
+        self._store.delete([*(commits / f"{manifest.name}.json" for manifest in old), *self._marks])
+        self._marks = [commits / f"{manifest.name}.done" for manifest in old if manifest.files]
 
     def _prove_writable(self) -> None:
         """Begin an upload and drop it, so that a job that may not write fails at its start."""

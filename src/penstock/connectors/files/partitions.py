@@ -50,13 +50,13 @@ class Division:
         lists = field_lists(self.whole, values)
         types = RowTypeInfo([self.whole.field_types[n] for n in chosen], list(self.columns))
         keys = arrow_columns(types, [[fields[n] for n in chosen] for fields in lists])
-        found: dict[tuple[Any, ...], list[list[Any]]] = {}
+        grouped: dict[tuple[Any, ...], list[list[Any]]] = {}
         for key, fields in zip(
             zip(*(key.to_pylist() for key in keys), strict=True), lists, strict=True
         ):
-            found.setdefault(key, []).append([fields[n] for n in inside])
+            grouped.setdefault(key, []).append([fields[n] for n in inside])
         buckets: dict[str, list[list[Any]]] = {}
-        for key, rows in found.items():  # a null and the text that stands for it are one bucket
+        for key, rows in grouped.items():  # a null and the text that stands for it are one bucket
             buckets.setdefault(bucket_of(self.columns, key, origin), []).extend(rows)
         return buckets
 
@@ -78,8 +78,8 @@ class Division:
             key = [column[int(rows[0])].as_py() for column in chosen]
             buckets.setdefault(bucket_of(self.columns, key, origin), []).append(rows)
         # The text of the directory of NULL is a value, too, and has the same directory.
-        for bucket, found in buckets.items():
-            rows = found[0] if len(found) == 1 else np.sort(np.concatenate(found))
+        for bucket, blocks in buckets.items():
+            rows = blocks[0] if len(blocks) == 1 else np.sort(np.concatenate(blocks))
             yield bucket, inside.take(pa.array(rows))
 
 
@@ -124,8 +124,8 @@ def columns_of_buckets(names: Iterable[str]) -> dict[str, str | None]:
         >>> columns_of_buckets(["country=DE", "day=__HIVE_DEFAULT_PARTITION__", "2026-01-31--07"])
         {'country': 'DE', 'day': None}
     """
-    found = (name.partition("=") for name in names if "=" in name)
-    return {unquote(name): None if value == _NULL else unquote(value) for name, _, value in found}
+    pairs = (name.partition("=") for name in names if "=" in name)
+    return {unquote(name): None if value == _NULL else unquote(value) for name, _, value in pairs}
 
 
 def partition_text(name: str, value: Any, origin: CallSite | None) -> str | None:
@@ -147,7 +147,7 @@ def partition_text(name: str, value: Any, origin: CallSite | None) -> str | None
 
 
 def _escaped(text: str) -> str:
-    return _ESCAPED.sub(lambda found: f"%{ord(found[0]):02X}", text)
+    return _ESCAPED.sub(lambda match: f"%{ord(match[0]):02X}", text)
 
 
 def _refused(

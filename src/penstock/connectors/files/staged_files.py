@@ -382,5 +382,5 @@ class StagedFileWriter(MountedFiles[str | None, StagedFile], PartFileWriter[Stag
 
     def _handle(self, name: str, record_count: int, byte_count: int) -> StagedFile:
         small_below = self._small_below_bytes
-        made = SmallFile if small_below is not None and byte_count < small_below else StagedFile
-        return made(name, record_count, byte_count)
+        kind = SmallFile if small_below is not None and byte_count < small_below else StagedFile
+        return kind(name, record_count, byte_count)

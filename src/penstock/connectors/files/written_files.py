@@ -63,10 +63,10 @@ def rows_of_files(directory: Path, form: str = "") -> Iterator[list[StoredRow]]:
             columns = columns_of_buckets(below)
             rows = _READERS.get(form or path.suffix[1:], _lines)(path)
             while some := list(islice(rows, _ROWS)):
-                made = EpochRows(columns | row for row in some) if columns else EpochRows(some)
+                chunk = EpochRows(columns | row for row in some) if columns else EpochRows(some)
                 if numbered is not None:
-                    made.epoch = place, f"{numbered[2]}-{numbered[3]}"
-                yield made
+                    chunk.epoch = place, f"{numbered[2]}-{numbered[3]}"
+                yield chunk
     except (OSError, ValueError) as cause:  # ArrowInvalid is a ValueError
         raise SourceError(
             f"the output at {directory} cannot be read: {cause}",
@@ -85,7 +85,7 @@ def _in_order(listed: list[Listed]) -> list[Path]:
         begins[group] = min(modified, begins.get(group, modified))
         number = tuple(map(int, numbered.group(2, 3, 4))) if numbered else (modified,)
         files.append((group, number, path))
-    return [path for _, _, path in sorted(files, key=lambda each: (begins[each[0]], *each))]
+    return [path for _, _, path in sorted(files, key=lambda file: (begins[file[0]], *file))]
 
 
 def rows_of_batch(batch: pa.RecordBatch) -> Iterator[StoredRow]:

@@ -128,8 +128,8 @@ class KafkaProperties:
 
 def _login_of(jaas: str) -> dict[str, str]:
     """Return user name and password of a login in the form of Java."""
-    found = {key: re.sub(r"\\(.)", r"\1", a or b) for key, a, b in _LOGIN.findall(jaas)}
-    return {f"sasl.{key}": value for key, value in found.items()}
+    login = {key: re.sub(r"\\(.)", r"\1", a or b) for key, a, b in _LOGIN.findall(jaas)}
+    return {f"sasl.{key}": value for key, value in login.items()}
 
 
 T = TypeVar("T")

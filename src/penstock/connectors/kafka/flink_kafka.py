@@ -68,19 +68,19 @@ class FlinkKafkaConsumer(KafkaSource):
             ArgumentError: One of them cannot be used.
         """
         names = [topics] if isinstance(topics, str) else topics
-        made = KafkaSource.builder().set_topics(*names).set_properties(properties)
-        made.set_value_only_deserializer(deserialization_schema)
+        builder = KafkaSource.builder().set_topics(*names).set_properties(properties)
+        builder.set_value_only_deserializer(deserialization_schema)
         reset = properties.get("auto.offset.reset", "latest")
-        known = {each.value: each for each in KafkaOffsetResetStrategy}
+        known = {strategy.value: strategy for strategy in KafkaOffsetResetStrategy}
         if reset not in known:
             raise ArgumentError.here(
                 f"the property auto.offset.reset is {reset!r}", hint=f"Pass one of {sorted(known)}."
             )
         if "group.id" in properties:
-            made.set_starting_offsets(KafkaOffsetsInitializer.committed_offsets(known[reset]))
+            builder.set_starting_offsets(KafkaOffsetsInitializer.committed_offsets(known[reset]))
         elif known[reset] is KafkaOffsetResetStrategy.LATEST:
-            made.set_starting_offsets(KafkaOffsetsInitializer.latest())
-        self._take_over(made.build())
+            builder.set_starting_offsets(KafkaOffsetsInitializer.latest())
+        self._take_over(builder.build())
 
     def set_start_from_earliest(self) -> FlinkKafkaConsumer:
         """Begin at the first record of each partition."""
@@ -184,12 +184,12 @@ class FlinkKafkaProducer(KafkaSink):
             )
         schema = KafkaRecordSerializationSchema.builder().set_topic(topic)
         schema.set_value_serialization_schema(serialization_schema)
-        made = KafkaSink.builder().set_record_serializer(schema.build())
-        made.set_delivery_guarantee(DeliveryGuarantee(semantic.value))
+        builder = KafkaSink.builder().set_record_serializer(schema.build())
+        builder.set_delivery_guarantee(DeliveryGuarantee(semantic.value))
         for key, value in producer_config.items():
-            made.set_property(key, value)
-        found = made.build()
-        KafkaSink.__init__(self, found.properties, found.serializer, found.guarantee, found.prefix)
+            builder.set_property(key, value)
+        sink = builder.build()
+        KafkaSink.__init__(self, sink.properties, sink.serializer, sink.guarantee, sink.prefix)
 
     def set_log_failures_only(self, log_failures_only: bool) -> None:  # noqa: FBT001 - PyFlink's
         """Set whether what cannot be written is left out.

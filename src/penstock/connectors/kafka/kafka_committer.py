@@ -81,24 +81,24 @@ class EpochTransactions:
             }
             if topic is not None:
                 fixed["batch.size"] = min(limit_of(self._properties, topic), _MOST_BATCH_BYTES)
-            made = new_producer(self._properties, "commit", fixed)
+            producer = new_producer(self._properties, "commit", fixed)
             patiently(
-                lambda: made.init_transactions(self._request_seconds),
+                lambda: producer.init_transactions(self._request_seconds),
                 self._properties.patience_seconds,
             )
-            self._producer = made
+            self._producer = producer
 
     def last(self, topic: str) -> EpochMark | None:
         """Return the last epoch that is visible, None if there is none."""
         self.open(topic)
         place = library().TopicPartition(topic, 0)
-        (found,) = patiently(
+        (answer,) = patiently(
             lambda: self._group().committed([place], timeout=self._request_seconds),
             self._properties.patience_seconds,
         )
-        if found.error is not None:
-            raise library().KafkaException(found.error)
-        return EpochMark(found.offset, found.metadata or "") if found.offset >= 0 else None
+        if answer.error is not None:
+            raise library().KafkaException(answer.error)
+        return EpochMark(answer.offset, answer.metadata or "") if answer.offset >= 0 else None
 
     def commit(
         self, mark: EpochMark, topic: str, chunks: Chunks, may_commit: Callable[[], None]
@@ -153,10 +153,10 @@ class EpochTransactions:
     def _is_visible(self, mark: EpochMark, topic: str, may_commit: Callable[[], None]) -> bool:
         """Return whether an epoch is visible, with a new producer."""
         may_commit()
-        found = self.last(topic)
-        if found == mark:
+        last = self.last(topic)
+        if last == mark:
             return True
-        if (0 if found is None else found.number) != mark.number - 1:
+        if (0 if last is None else last.number) != mark.number - 1:
             raise self._fenced()
         return False
 
@@ -246,8 +246,8 @@ def _within_time(call: Callable[[], object]) -> None:
     thread.start()
     thread.join(_STUCK_SECONDS)
     if thread.is_alive():
-        made = library()
-        raise made.KafkaException(made.KafkaError(error_code("_TIMED_OUT"), "no answer"))
+        kafka = library()
+        raise kafka.KafkaException(kafka.KafkaError(error_code("_TIMED_OUT"), "no answer"))
     if raised:
         raise raised[0]
 
@@ -345,10 +345,10 @@ class KafkaCommitter(Committer):
         return first
 
     def _lost(self, decided: int, visible: int) -> SinkError:
-        found = f"has {visible}" if visible else "has none"
+        state = f"has {visible}" if visible else "has none"
         return SinkError(
             f"according to {self._file.path} the sink is at its epoch number {decided}, and the group {self._name!r} "
-            f"in Kafka {found}",
+            f"in Kafka {state}",
             hint="Kafka has lost the offset (offsets.retention.minutes), the servers are others, or the job's "
             "directory is an older copy. Find out which epochs are in the topic, then start from a savepoint in "
             "a new checkpoint directory.",

@@ -42,7 +42,8 @@ class _Partition:
 def splits_now(view: ClusterView, *, anew: bool) -> list[LogSplit]:
     """Return the partitions of a source that is being read."""
     return [
-        LogSplit(str(each.place), each.earliest, each.head) for each in _partitions(view, anew=anew)
+        LogSplit(str(partition.place), partition.earliest, partition.head)
+        for partition in _partitions(view, anew=anew)
     ]
 
 
@@ -53,18 +54,18 @@ def splits_at_start(
     described: str,
 ) -> list[LogSplit]:
     """Return the partitions of a source that begins to be read."""
-    made = []
-    for each in _partitions(view, anew=True):
-        start = _start(starting, view, each, described)
-        end = each.head if stopping is None else _end(stopping, view, each, described)
-        made.append(LogSplit(str(each.place), each.earliest, end, min(start, end)))
-    return made
+    splits = []
+    for partition in _partitions(view, anew=True):
+        start = _start(starting, view, partition, described)
+        end = partition.head if stopping is None else _end(stopping, view, partition, described)
+        splits.append(LogSplit(str(partition.place), partition.earliest, end, min(start, end)))
+    return splits
 
 
 def _partitions(view: ClusterView, *, anew: bool) -> list[_Partition]:
-    found = view.partitions(anew=anew)
+    places = view.partitions(anew=anew)
     # The heads last: what is removed meanwhile is not behind a head.
-    bounds = zip(found, view.earliest(found), view.heads(found), strict=True)
+    bounds = zip(places, view.earliest(places), view.heads(places), strict=True)
     # An open transaction may be older than what is kept.
     return [_Partition(place, earliest, max(earliest, head)) for place, earliest, head in bounds]
 
@@ -72,13 +73,13 @@ def _partitions(view: ClusterView, *, anew: bool) -> list[_Partition]:
 def _start(
     starting: KafkaOffsetsInitializer, view: ClusterView, partition: _Partition, described: str
 ) -> int:
-    found = _FOUND[starting.kind](starting, view, partition)
-    if found is not None and partition.earliest <= found <= partition.head:
-        return found
+    offset = _FOUND[starting.kind](starting, view, partition)
+    if offset is not None and partition.earliest <= offset <= partition.head:
+        return offset
     if starting.strategy is not KafkaOffsetResetStrategy.NONE:
         is_earliest = starting.strategy is KafkaOffsetResetStrategy.EARLIEST
         return partition.earliest if is_earliest else partition.head
-    what = "has no committed offset" if found is None else f"is to be read from offset {found} on"
+    what = "has no committed offset" if offset is None else f"is to be read from offset {offset} on"
     raise SourceError(
         f"partition {partition.place} of {described} {what}, and has the offsets "
         f"[{partition.earliest}, {partition.head})",
@@ -89,10 +90,10 @@ def _start(
 def _end(
     stopping: KafkaOffsetsInitializer, view: ClusterView, partition: _Partition, described: str
 ) -> int:
-    found = _FOUND[stopping.kind](stopping, view, partition)
-    if found is not None and found <= partition.head:
-        return max(found, partition.earliest)
-    what = "no offset" if found is None else f"offset {found}"
+    offset = _FOUND[stopping.kind](stopping, view, partition)
+    if offset is not None and offset <= partition.head:
+        return max(offset, partition.earliest)
+    what = "no offset" if offset is None else f"offset {offset}"
     raise SourceError(
         f"partition {partition.place} of {described} is to be read up to {what}, and ends at offset "
         f"{partition.head}",
@@ -104,9 +105,9 @@ def _end(
 def _at_time(
     initializer: KafkaOffsetsInitializer, view: ClusterView, partition: _Partition
 ) -> int | None:
-    found = view.at_time(partition.place, initializer.timestamp_ms)
+    offset = view.at_time(partition.place, initializer.timestamp_ms)
     # Records that came meanwhile may be behind the head.
-    return partition.head if found is None else min(found, partition.head)
+    return partition.head if offset is None else min(offset, partition.head)
 
 
 _Find = Callable[[KafkaOffsetsInitializer, ClusterView, _Partition], int | None]
@@ -225,8 +226,8 @@ class KafkaSource(LogSource):
         """
         with self._errors(f"find offsets of partition {split}"):
             view = view_of(self.properties, self.topics)
-            found = view.at_time(KafkaTopicPartition.of_text(split), max(timestamp_ms, 0))
-        return end if found is None else min(max(found, start), end)
+            offset = view.at_time(KafkaTopicPartition.of_text(split), max(timestamp_ms, 0))
+        return end if offset is None else min(max(offset, start), end)
 
     def confirm(self, positions: Mapping[str, int]) -> None:
         """Commit offsets for the consumer group, for tools that show its lag.
@@ -238,7 +239,9 @@ class KafkaSource(LogSource):
             positions: Partition to offset.
         """
         with self._errors(f"commit offsets of group {self.properties.get(GROUP)!r}"):
-            offsets = {KafkaTopicPartition.of_text(name): at for name, at in positions.items()}
+            offsets = {
+                KafkaTopicPartition.of_text(name): offset for name, offset in positions.items()
+            }
             if offsets:
                 view_of(self.properties, self.topics).commit(offsets)
 

@@ -127,13 +127,13 @@ class KafkaSourceBuilder(KafkaClientBuilder, Generic[S]):
         Raises:
             ArgumentError: There is none, or something else was set to be read.
         """
-        found = list(partitions)
-        if not found or not all(isinstance(each, KafkaTopicPartition) for each in found):
+        given = list(partitions)
+        if not given or not all(isinstance(place, KafkaTopicPartition) for place in given):
             raise ArgumentError.here(
-                f"the partitions are {found}",
+                f"the partitions are {given}",
                 hint="Pass a set of KafkaTopicPartition(topic, number).",
             )
-        return self._reads(KafkaTopics(partitions=tuple(sorted(set(found)))))
+        return self._reads(KafkaTopics(partitions=tuple(sorted(set(given)))))
 
     def set_starting_offsets(
         self, starting_offsets_initializer: KafkaOffsetsInitializer

@@ -44,7 +44,7 @@ def with_epoch(records: list[OutgoingRecord], context: SinkContext) -> list[Outg
             value,
             key,
             partition,
-            [*(each for each in headers if each[0] != EPOCH_HEADER), header] if headers else alone,
+            [*(pair for pair in headers if pair[0] != EPOCH_HEADER), header] if headers else alone,
             timestamp,
         )
         for topic, value, key, partition, headers, timestamp in records
@@ -56,10 +56,10 @@ def outgoing(
 ) -> list[OutgoingRecord]:
     """Return the outgoing form of records."""
     make = serializer.outgoing
-    made: list[OutgoingRecord] = []
+    records: list[OutgoingRecord] = []
     for value in values:
         try:
-            made.append(make(value))
+            records.append(make(value))
         except PenstockError as cause:
             raise SinkError(
                 f"sink {context.name!r} cannot write {short(value)}: {cause.problem}",
@@ -70,7 +70,7 @@ def outgoing(
             failed = f"sink {context.name!r} cannot write {short(value)}"
             hint = "Correct the record serializer, or map the records to what it writes."
             raise refusal_of(SinkError, failed, cause, context.origin, hint=hint) from cause
-    return made
+    return records
 
 
 class StagedRecordWriter(ChunkWriter):
@@ -92,8 +92,8 @@ class StagedRecordWriter(ChunkWriter):
         """Append records."""
         for start in range(0, len(values), _CHUNK_RECORDS):
             chunk = values[start : start + _CHUNK_RECORDS]
-            made = outgoing(chunk, self._serializer, self._context)
-            records = with_epoch(made, self._context)
+            records = outgoing(chunk, self._serializer, self._context)
+            records = with_epoch(records, self._context)
             check_sizes(chunk, records, self._properties, self._context)
             self._append_values(records)
 
@@ -163,10 +163,10 @@ def _limit_of_topic(properties: KafkaProperties, topic: str) -> int | None:
     try:
         client = admin.AdminClient(properties.of_client({}, {}))
         (future,) = client.describe_configs([resource], request_timeout=_ANSWER_SECONDS).values()
-        found = future.result(_ANSWER_SECONDS + 1).get(_TOPIC_LIMIT)
+        entry = future.result(_ANSWER_SECONDS + 1).get(_TOPIC_LIMIT)
     except (library().KafkaException, TimeoutError, ValueError):
         return None
-    return None if found is None or found.value is None else int(found.value)
+    return None if entry is None or entry.value is None else int(entry.value)
 
 
 _POLL_SECONDS = 0.05

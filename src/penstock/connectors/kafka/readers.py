@@ -69,7 +69,7 @@ class PartitionReader:
     """A consumer that reads one partition on from an offset.
 
     Attributes:
-        at: The next offset.
+        next_offset: The next offset.
         used_seconds: When it was used last.
     """
 
@@ -78,7 +78,7 @@ class PartitionReader:
     ) -> None:
         self.properties = properties
         self.partition = partition
-        self.at = start
+        self.next_offset = start
         self.used_seconds = 0.0
         self.is_open = True
         self._consumer = new_consumer(properties, "reader")
@@ -91,7 +91,7 @@ class PartitionReader:
 
     def stands_at(self, partition: KafkaTopicPartition, start: int) -> bool:
         """Return whether it reads a partition, and an offset is the next one."""
-        return (self.partition, self.at) == (partition, start)
+        return (self.partition, self.next_offset) == (partition, start)
 
     def take(self, end: int) -> list[Any]:
         """Return the next messages before an offset, and stand behind them.
@@ -103,10 +103,10 @@ class PartitionReader:
         count = min(bisect_left(self._offsets, end), _MOST_RECORDS)
         taken = self._ahead[:count]
         if count < len(self._ahead):
-            self.at = min(end, self._offsets[count])
+            self.next_offset = min(end, self._offsets[count])
         else:
-            behind = self._offsets[-1] + 1 if count else self.at
-            self.at = min(end, max(behind, self._known))
+            behind = self._offsets[-1] + 1 if count else self.next_offset
+            self.next_offset = min(end, max(behind, self._known))
         self._keep(self._ahead[count:])
         return taken
 
@@ -121,19 +121,19 @@ class PartitionReader:
 
     def _fetch(self) -> None:
         """Take over what was fetched; wait a little if that is nothing."""
-        found = self._consumer.consume(_MOST_RECORDS, 0)
-        if not found:
+        messages = self._consumer.consume(_MOST_RECORDS, 0)
+        if not messages:
             # `consume` with a timeout waits for the full number of messages.
             first = self._consumer.poll(_WAIT_SECONDS)
             if first is None:
                 return
-            found = [first, *self._consumer.consume(_MOST_RECORDS, 0)]
-        failed = [message for message in found if message.error() is not None]
+            messages = [first, *self._consumer.consume(_MOST_RECORDS, 0)]
+        failed = [message for message in messages if message.error() is not None]
         for message in failed:
             self._note(message)
         if failed:
-            found = [message for message in found if message.error() is None]
-        self._keep(found)
+            messages = [message for message in messages if message.error() is None]
+        self._keep(messages)
 
     def _note(self, message: Any) -> None:
         """Take note of the end of the partition, or raise what the broker refuses."""
@@ -142,7 +142,7 @@ class PartitionReader:
             self._known = max(self._known, message.offset())
         elif error.code() == error_code("_AUTO_OFFSET_RESET"):
             raise SourceError(
-                f"records of partition {self.partition} from offset {self.at} on are gone: "
+                f"records of partition {self.partition} from offset {self.next_offset} on are gone: "
                 f"{self.properties.masked(error.str())}",
                 hint="Keep records for longer than the job may stand still (retention.ms of the topic). "
                 "To go on without them, start in a new checkpoint directory.",
@@ -166,13 +166,13 @@ def take_range(
         reader.close()
         raise
     _give_back(reader)
-    return taken, reader.at
+    return taken, reader.next_offset
 
 
 def close_readers() -> None:
     """Close the consumers that no range uses now."""
     with _lock:
-        readers = [each for kept in _readers.values() for each in kept]
+        readers = [reader for kept in _readers.values() for reader in kept]
         _readers.clear()
     for reader in readers:
         reader.close()
@@ -184,18 +184,20 @@ def _borrowed(
     """Return a free reader: one at this position, or a new one."""
     with _lock:
         kept: list[PartitionReader] = _readers.pop(properties, [])
-        found = next((each for each in kept if each.stands_at(partition, start)), None)
+        borrowed = next((reader for reader in kept if reader.stands_at(partition, start)), None)
         # Another one that reads the partition was left by a task that is repeated or went elsewhere.
         rest = sorted(
-            (each for each in kept if each.partition != partition), key=_last_use, reverse=True
+            (reader for reader in kept if reader.partition != partition),
+            key=_last_use,
+            reverse=True,
         )
         stays = rest[: _KEPT - 1]
         if stays:
             _readers[properties] = stays
-    for each in kept:
-        if each is not found and each not in stays:
-            each.close()
-    return PartitionReader(properties, partition, start) if found is None else found
+    for reader in kept:
+        if reader is not borrowed and reader not in stays:
+            reader.close()
+    return PartitionReader(properties, partition, start) if borrowed is None else borrowed
 
 
 def _close_later() -> None:
@@ -220,8 +222,8 @@ def _idle_readers(now_seconds: float) -> list[PartitionReader]:
     """Remove and return readers that were idle for long."""
     idle = []
     for properties, kept in list(_readers.items()):
-        used = [each for each in kept if now_seconds - each.used_seconds < _IDLE_SECONDS]
-        idle += [each for each in kept if each not in used]
+        used = [reader for reader in kept if now_seconds - reader.used_seconds < _IDLE_SECONDS]
+        idle += [reader for reader in kept if reader not in used]
         if used:
             _readers[properties] = used
         else:

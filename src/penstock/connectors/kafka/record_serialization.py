@@ -57,10 +57,10 @@ class ValueDeserializer(MessageDeserializer):
         deserialize = self.schema.deserialize
 
         def value(message: Any) -> Any:
-            found = message.value()
-            if found is None:
+            content = message.value()
+            if content is None:
                 raise NoValue
-            return deserialize(found)
+            return deserialize(content)
 
         return value
 
@@ -238,18 +238,18 @@ class RecordFunction:
 
     def outgoing(self, element: Any) -> OutgoingRecord:
         """Return what is written for a record."""
-        made = self.function(element)
-        if not isinstance(made, KafkaRecord) or not made.topic:
+        record = self.function(element)
+        if not isinstance(record, KafkaRecord) or not record.topic:
             raise TypeError(
-                f"the record serializer returned {made!r}, not a KafkaRecord with a topic"
+                f"the record serializer returned {record!r}, not a KafkaRecord with a topic"
             )
         return (
-            made.topic,
-            made.value,
-            made.key,
-            ANY_PARTITION if made.partition is None else made.partition,
-            list(made.headers) or None,
-            made.timestamp or 0,
+            record.topic,
+            record.value,
+            record.key,
+            ANY_PARTITION if record.partition is None else record.partition,
+            list(record.headers) or None,
+            record.timestamp or 0,
         )
 
 

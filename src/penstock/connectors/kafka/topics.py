@@ -44,7 +44,7 @@ class KafkaTopics:
         """The names of its topics, each once; a pattern is one name."""
         if self.pattern is not None:
             return (self.pattern,)
-        return self.names or tuple(dict.fromkeys(each.topic for each in self.partitions))
+        return self.names or tuple(dict.fromkeys(partition.topic for partition in self.partitions))
 
     def describe(self) -> str:
         """Return it in words."""
@@ -57,9 +57,9 @@ class KafkaTopics:
     def chosen(self, there: Mapping[str, int]) -> list[KafkaTopicPartition]:
         """Return the partitions to be read."""
         if self.partitions:
-            for each in self.partitions:
-                if each.partition >= there.get(each.topic, 0):
-                    raise _missing(f"partition {each}", each.topic, there)
+            for partition in self.partitions:
+                if partition.partition >= there.get(partition.topic, 0):
+                    raise _missing(f"partition {partition}", partition.topic, there)
             return list(self.partitions)
         names: Iterable[str] = self.names
         if self.pattern is not None:
@@ -78,79 +78,79 @@ class ClusterView:
         self._patience_seconds = properties.patience_seconds
         self._interval_ms = properties.milliseconds(DISCOVERY_MS, _DISCOVERY_MS)
         self._consumer = new_consumer(properties, "driver")
-        self._found: list[KafkaTopicPartition] | None = None
+        self._partitions: list[KafkaTopicPartition] | None = None
         self._looked = 0.0
 
     def partitions(self, *, anew: bool) -> list[KafkaTopicPartition]:
         """Return the partitions of the source; they are looked up if that is due."""
         due = self._looked + self._interval_ms / 1000
         is_due = self._interval_ms > 0 and time.monotonic() >= due
-        if self._found is None or anew or is_due:
-            self._found = self._topics.chosen(patiently(self._there, self._patience_seconds))
+        if self._partitions is None or anew or is_due:
+            self._partitions = self._topics.chosen(patiently(self._there, self._patience_seconds))
             self._looked = time.monotonic()
-        return self._found
+        return self._partitions
 
     def earliest(self, partitions: Sequence[KafkaTopicPartition]) -> list[int]:
         """Return the first offset of each partition."""
-        return self._offsets([(each, _EARLIEST) for each in partitions])
+        return self._offsets([(partition, _EARLIEST) for partition in partitions])
 
     def heads(self, partitions: Sequence[KafkaTopicPartition]) -> list[int]:
         """Return the offset behind the last record of each partition that a reader may see."""
-        return self._offsets([(each, _LATEST) for each in partitions])
+        return self._offsets([(partition, _LATEST) for partition in partitions])
 
     def at_time(self, partition: KafkaTopicPartition, timestamp_ms: int) -> int | None:
         """Return the first offset whose record is not before a time, None if there is none."""
-        (found,) = self._offsets([(partition, timestamp_ms)])
-        return None if found < 0 else found
+        (offset,) = self._offsets([(partition, timestamp_ms)])
+        return None if offset < 0 else offset
 
     def committed(self, partition: KafkaTopicPartition) -> int | None:
         """Return the offset that the group has committed, None if it has none."""
         place = library().TopicPartition(partition.topic, partition.partition)
-        (found,) = patiently(
+        (answer,) = patiently(
             lambda: self._consumer.committed([place], timeout=_REQUEST_SECONDS),
             self._patience_seconds,
         )
-        return _checked(found) if found.offset >= 0 else None
+        return _checked(answer) if answer.offset >= 0 else None
 
     def commit(self, offsets: Mapping[KafkaTopicPartition, int]) -> None:
         """Commit offsets of the group."""
-        made = library().TopicPartition
-        places = [made(each.topic, each.partition, at) for each, at in offsets.items()]
-        for found in self._consumer.commit(offsets=places, asynchronous=False):
-            _checked(found)
+        make = library().TopicPartition
+        places = [make(place.topic, place.partition, offset) for place, offset in offsets.items()]
+        for answer in self._consumer.commit(offsets=places, asynchronous=False):
+            _checked(answer)
 
     def _offsets(self, places_at: list[tuple[KafkaTopicPartition, int]]) -> list[int]:
         if not places_at:
             return []
-        made = library().TopicPartition
-        places = [made(each.topic, each.partition, what) for each, what in places_at]
+        make = library().TopicPartition
+        places = [make(place.topic, place.partition, what) for place, what in places_at]
 
         def offsets() -> list[int]:
             answers = self._consumer.offsets_for_times(places, timeout=_REQUEST_SECONDS)
-            found = {(each.topic, each.partition): _checked(each) for each in answers}
-            return [found[each.topic, each.partition] for each, _ in places_at]
+            checked = {(place.topic, place.partition): _checked(place) for place in answers}
+            return [checked[place.topic, place.partition] for place, _ in places_at]
 
         return patiently(offsets, self._patience_seconds)
 
     def _there(self) -> dict[str, int]:
         """Return the topics of the cluster, with the numbers of their partitions."""
         metadata = self._consumer.list_topics(timeout=min(_REQUEST_SECONDS, self._patience_seconds))
-        found = {}
+        counts = {}
         for name, topic in metadata.topics.items():
             if topic.error is None:
-                found[name] = len(topic.partitions)
+                counts[name] = len(topic.partitions)
             elif name in self._topics.names:
                 raise library().KafkaException(topic.error)
-        return found
+        return counts
 
 
 def view_of(properties: KafkaProperties, topics: KafkaTopics) -> ClusterView:
     """Return the view of this process; a call makes the first one."""
     with _lock:
-        found: ClusterView | None = _views.get((properties, topics))
-        if found is None:
-            found = _views[properties, topics] = ClusterView(properties, topics)
-        return found
+        view: ClusterView | None = _views.get((properties, topics))
+        if view is None:
+            view = _views[properties, topics] = ClusterView(properties, topics)
+        return view
 
 
 def _checked(answer: Any) -> int:

@@ -124,9 +124,11 @@ class KafkaOffsetsInitializer:
         """
         pairs = list(offsets.items())
         wrong = [
-            (partition, at)
-            for partition, at in pairs
-            if not isinstance(partition, KafkaTopicPartition) or type(at) is not int or at < 0
+            (partition, offset)
+            for partition, offset in pairs
+            if not isinstance(partition, KafkaTopicPartition)
+            or type(offset) is not int
+            or offset < 0
         ]
         if wrong:
             raise ArgumentError.here(

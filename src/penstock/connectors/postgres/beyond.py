@@ -68,10 +68,10 @@ def interval_of(text: str) -> dt.timedelta:
         >>> interval_of("1 year 1 day -00:00:01.5") == dt.timedelta(days=366, seconds=-1.5)
         True
     """
-    found = _INTERVAL.fullmatch(text)
-    if found is None or not text:
+    match = _INTERVAL.fullmatch(text)
+    if match is None or not text:
         raise ValueError(f"can't parse interval {text!r}")
-    years, months, days, sign, *clock, fraction = found.groups(default="0")
+    years, months, days, sign, *clock, fraction = match.groups(default="0")
     hours, minutes, seconds = map(int, clock)
     time = dt.timedelta(
         hours=hours, minutes=minutes, seconds=seconds, microseconds=int(fraction.ljust(6, "0"))
@@ -159,20 +159,20 @@ where t.typtype <> 'd'"""
 def loader(type_oid: int, beyond: str = ERROR) -> Load:
     """Return the loader of a type, which makes values of texts."""
     context = load_context(beyond)
-    found = context.adapters.get_loader(type_oid, library().pq.Format.TEXT)
-    if found is None:
+    loader_class = context.adapters.get_loader(type_oid, library().pq.Format.TEXT)
+    if loader_class is None:
         return bytes.decode
-    load: Load = found(type_oid, context).load
+    load: Load = loader_class(type_oid, context).load
     return load
 
 
 def base_types(connection: Any, type_oids: Sequence[int]) -> dict[int, int]:
     """Return type to type: a domain to what it is a domain of, any other type to itself."""
-    found = {oid: oid for oid in type_oids}
-    of_users = [oid for oid in found if oid >= _FIRST_USERS_OID]
+    bases = {oid: oid for oid in type_oids}
+    of_users = [oid for oid in bases if oid >= _FIRST_USERS_OID]
     if of_users:
-        found.update(connection.execute(_BASES, (of_users,)).fetchall())
-    return found
+        bases.update(connection.execute(_BASES, (of_users,)).fetchall())
+    return bases
 
 
 def loaded_columns(
@@ -201,9 +201,9 @@ def loaded_row(
             values.append(None if text is None else load(text))
         except Exception as cause:
             key = ", ".join(
-                f"{each.name} = {of.decode(errors='replace')}"
-                for each, of in zip(columns, texts, strict=True)
-                if each.is_key and of is not None
+                f"{field.name} = {of.decode(errors='replace')}"
+                for field, of in zip(columns, texts, strict=True)
+                if field.is_key and of is not None
             )
             raise SourceError(
                 f"a value of column {column.name!r} is none in Python: {cause}; its row in table {table} has "

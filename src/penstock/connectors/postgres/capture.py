@@ -78,13 +78,13 @@ class Capture:
     def files(self, tables: Sequence[SourceTable], connections: int) -> dict[str, int]:
         """Capture tables; return file to number of records, of those that have some."""
         with self._session() as session:
-            ranges = iter([each for n, t in enumerate(tables) for each in _ranges(session, n, t)])
+            ranges = iter([part for n, t in enumerate(tables) for part in _ranges(session, n, t)])
             now_ms = _time(session, tables)
         with ThreadPoolExecutor(connections, thread_name_prefix="penstock-capture") as pool:
-            found = [
+            results = [
                 *pool.map(self._take, repeat(ranges, connections), repeat(now_ms, connections))
             ]
-        return dict(sorted(pair for counts in found for pair in counts.items() if pair[1]))
+        return dict(sorted(pair for counts in results for pair in counts.items() if pair[1]))
 
     def first_files(self, tables: Sequence[SourceTable], records: int) -> dict[str, int]:
         """Capture the first records of each table; return as `files`."""
@@ -102,15 +102,15 @@ class Capture:
         return counts
 
     def _session(self) -> Any:
-        made = new_session(self._address, "snapshot")
+        session = new_session(self._address, "snapshot")
         try:
-            made.execute("begin isolation level repeatable read read only")
+            session.execute("begin isolation level repeatable read read only")
             sql = library().sql
-            made.execute(sql.SQL("set transaction snapshot {}").format(self._snapshot))
+            session.execute(sql.SQL("set transaction snapshot {}").format(self._snapshot))
         except BaseException:
-            made.close()
+            session.close()
             raise
-        return made
+        return session
 
     def _take(self, ranges: Iterator[_PageRange], now_ms: int) -> dict[str, int]:
         """Capture ranges as long as there are some and no thread has failed."""
@@ -138,7 +138,7 @@ class Capture:
             "lsn": self._position,
             "timestamp_ms": now_ms,
         }
-        schema = pa.schema([(f"c{at}", pa.binary()) for at in range(len(columns))])
+        schema = pa.schema([(f"c{index}", pa.binary()) for index in range(len(columns))])
         schema = schema.with_metadata({_FACTS: json.dumps(facts).encode()})
         path, count = self._directory / taken.name, 0
         writer: pq.ParquetWriter | None = None
@@ -164,8 +164,8 @@ def _time(session: Any, tables: Sequence[SourceTable]) -> int:
 def _ranges(session: Any, number: int, table: SourceTable) -> Iterator[_PageRange]:
     relations = [(table.oid, table.name)]
     if table.is_partitioned:
-        found = session.execute(_LEAVES, (table.oid,)).fetchall()
-        relations = [(oid, TableName(schema, name)) for oid, schema, name in found]
+        leaves = session.execute(_LEAVES, (table.oid,)).fetchall()
+        relations = [(oid, TableName(schema, name)) for oid, schema, name in leaves]
     index = 0
     for oid, relation in relations:
         pages, _ = session.execute(_PAGES, (oid,)).fetchone()
@@ -213,7 +213,7 @@ def _texts(rows: Any) -> Iterator[bytes]:
 
 def _columns(text: bytes, schema: pa.Schema) -> pa.Table:
     """Return rows of CSV as columns of bytes; a NULL is what has neither text nor quotes."""
-    found = pa_csv.read_csv(
+    columns = pa_csv.read_csv(
         io.BytesIO(text),
         read_options=pa_csv.ReadOptions(column_names=schema.names, block_size=len(text) + 1),
         parse_options=pa_csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),
@@ -225,7 +225,7 @@ def _columns(text: bytes, schema: pa.Schema) -> pa.Table:
             check_utf8=False,
         ),
     )
-    return found.cast(schema)
+    return columns.cast(schema)
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,8 +246,8 @@ class _File:
 
 def _version_of(path: Path) -> _Version:
     """Return which file is there now: a job that begins anew in the same directory writes others of the same names."""
-    found = path.stat()
-    return path, found.st_mtime_ns, found.st_ino, found.st_size
+    status = path.stat()
+    return path, status.st_mtime_ns, status.st_ino, status.st_size
 
 
 @lru_cache(maxsize=64)
@@ -280,6 +280,6 @@ def captured_rows(path: Path, start: int, end: int, beyond: str = ERROR) -> Tabl
     until = min(end, file.bounds[number])
     part = _group_of(version, number).slice(start - begin, until - start)
     columns = tuple(replace(column, beyond=beyond) for column in file.columns)
-    texts = [part.column(at).to_pylist() for at in range(len(columns))]
+    texts = [part.column(index).to_pylist() for index in range(len(columns))]
     values = loaded_columns(file.table, columns, texts)
     return TableRows(file.table, columns, values, file.lsn, file.timestamp_ms)

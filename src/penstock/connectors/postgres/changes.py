@@ -71,7 +71,7 @@ class Decoder:
 
     def runs(self, messages: Iterable[bytes], start: int, end: int) -> list[Run]:
         """Return the changes of the transactions of a range."""
-        found: list[Run] = []
+        runs: list[Run] = []
         pending: list[tuple[TableReader | None, bytes]] = []
         for message in messages:
             kind = message[0]
@@ -92,9 +92,9 @@ class Decoder:
                     break
                 self.position = behind
                 if commit >= start:
-                    self._add(found, pending, behind, milliseconds_of(time))
+                    self._add(runs, pending, behind, milliseconds_of(time))
                 pending = []
-        return found
+        return runs
 
     def _add(
         self,
@@ -111,7 +111,9 @@ class Decoder:
                 continue
             rows = reader.rows(messages, position, timestamp_ms) if len(messages) >= _MANY else None
             if rows is None:
-                runs.append([reader.change(each, position, timestamp_ms) for each in messages])
+                runs.append(
+                    [reader.change(message, position, timestamp_ms) for message in messages]
+                )
             else:
                 runs.append(rows)
 
@@ -167,16 +169,16 @@ class ChangeReader:
             messages = self._peek(end, most)
             decoder = Decoder(self._reader, self._truncated)
             try:
-                found = decoder.runs(messages, start, end)
+                runs = decoder.runs(messages, start, end)
             except Malformed as cause:
                 raise SourceError(
                     f"replication slot {self._slot!r} sent data that is no change: {cause}",
                     hint="Is it a slot of pgoutput, and the server PostgreSQL 15 or newer?",
                 ) from cause
             if len(messages) < most:
-                return found, end
+                return runs, end
             if decoder.position > start:
-                return found, min(decoder.position, end)
+                return runs, min(decoder.position, end)
             most *= 4  # no change of the range yet: those before it are not confirmed
 
     def _peek(self, end: int, most: int) -> list[bytes]:

@@ -46,18 +46,18 @@ class PostgresAddress:
         )
         if not isinstance(dsn, str) or not dsn.strip():
             raise malformed
-        made = cls(dsn)
+        address = cls(dsn)
         try:
-            made.parts()
+            address.parts()
         except library().ProgrammingError:
             raise malformed from None  # its words may have a piece of a password
-        return made
+        return address
 
     @classmethod
     def of_jdbc(cls, url: str, user: str | None, password: str | None) -> PostgresAddress:
         """Return the address of a URL of JDBC, with the user and the password that go with it."""
-        found = re.fullmatch(re.escape(_JDBC) + r"//[^\s]*", url if isinstance(url, str) else "")
-        if found is None:
+        match = re.fullmatch(re.escape(_JDBC) + r"//[^\s]*", url if isinstance(url, str) else "")
+        if match is None:
             raise ArgumentError.here(
                 "the URL of the database does not begin with jdbc:postgresql://",
                 hint="Write other databases with a Sink of your own, or through a DataFrame.",
@@ -69,8 +69,8 @@ class PostgresAddress:
 
     def parts(self) -> dict[str, Any]:
         """Return its parameters by name."""
-        found: dict[str, Any] = library().conninfo.conninfo_to_dict(self.dsn)
-        return found
+        parts: dict[str, Any] = library().conninfo.conninfo_to_dict(self.dsn)
+        return parts
 
     def connect(self, **how: Any) -> Any:
         """Return a new connection, in autocommit mode."""
@@ -155,13 +155,13 @@ _lock = threading.Lock()
 
 def new_session(address: PostgresAddress, role: str) -> Any:
     """Return a connection whose values are text in one form."""
-    made = address.connect(application_name=f"penstock {role}")
+    connection = address.connect(application_name=f"penstock {role}")
     try:
-        made.execute(_SESSION)
+        connection.execute(_SESSION)
     except BaseException:
-        made.close()
+        connection.close()
         raise
-    return made
+    return connection
 
 
 @contextmanager
@@ -173,25 +173,25 @@ def session(address: PostgresAddress, role: str) -> Iterator[Any]:
     key = (address, role)
     with _lock:
         kept: list[Any] = _kept.setdefault(key, [])
-        made = kept.pop() if kept else None
-    if made is None:
-        made = new_session(address, role)
+        connection = kept.pop() if kept else None
+    if connection is None:
+        connection = new_session(address, role)
     try:
-        yield made
+        yield connection
     except BaseException:
-        made.close()
+        connection.close()
         raise
     with _lock:
-        _kept.setdefault(key, []).append(made)
+        _kept.setdefault(key, []).append(connection)
 
 
 def close_sessions() -> None:
     """Close the idle connections."""
     with _lock:
-        found = [each for kept in _kept.values() for each in kept]
+        idle = [connection for kept in _kept.values() for connection in kept]
         _kept.clear()
-    for each in found:
-        each.close()
+    for connection in idle:
+        connection.close()
 
 
 def is_transient(error: Any) -> bool:

@@ -125,10 +125,10 @@ class Upserts(ChangeDeserializer):
         if not all(name in columns for name in self.names):
             return ChangeDeserializer.deserialized_rows(self, rows)  # reports the missing column
         fields = zip(*[columns[name] for name in self.names], strict=True)
-        made: list[Row] = row_factory(self.names)([*map(list, fields)])
+        records: list[Row] = row_factory(self.names)([*map(list, fields)])
         if rows.ops is not None:
-            _set_kinds(made, rows.ops)
-        return made, [rows.timestamp_ms] * len(made)
+            _set_kinds(records, rows.ops)
+        return records, [rows.timestamp_ms] * len(records)
 
     def _rows(self, change: Change) -> Sequence[tuple[RowKind, list[Any]]]:
         if change.after is None:

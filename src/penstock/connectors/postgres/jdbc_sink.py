@@ -213,8 +213,8 @@ class JdbcSink:
         del type_info, jdbc_execution_options
         options = jdbc_connection_options
         address = PostgresAddress.of_jdbc(options.url, options.user_name, options.password)
-        found = _INSERT.fullmatch(sql if isinstance(sql, str) else "")
-        writes = None if found is None else _writes(found)
+        match = _INSERT.fullmatch(sql if isinstance(sql, str) else "")
+        writes = None if match is None else _writes(match)
         if writes is None:
             raise ArgumentError.here(f"the statement of a JdbcSink is {sql!r}", hint=_HINT)
         return PostgresSink(address, writes)

@@ -74,11 +74,11 @@ class PostgresCommitter(Committer):
 
     def commit(self, epoch: str, committables: Sequence[Any]) -> None:
         """Make the rows of an epoch visible, unless they are."""
-        staged: list[StagedRows] = sorted(committables, key=lambda each: each.subtask)
+        staged: list[StagedRows] = sorted(committables, key=lambda rows: rows.subtask)
         if not staged:
             return  # a mark would be a change of the database, and so another epoch of a source of it
         with self._errors(f"commit epoch {epoch} of"):
-            patiently(partial(self._commit, epoch, [each.table for each in staged]))
+            patiently(partial(self._commit, epoch, [rows.table for rows in staged]))
 
     def close(self) -> None:
         """Close the connection."""
@@ -94,7 +94,7 @@ class PostgresCommitter(Committer):
             stages = [name for (name,) in session.execute(STAGED, of_sink).fetchall()]
             has_marks = session.execute(HAS_MARKS).fetchone() == (True,)
             is_marked = has_marks and session.execute(IS_MARKED, (self._writer,)).fetchone()
-        found = [
+        kept = [
             KeptOutside(
                 f"staged rows {SCHEMA}.{name} of {where}", partial(self._drop, drop_stage(name), ())
             )
@@ -102,8 +102,8 @@ class PostgresCommitter(Committer):
         ]
         if is_marked:
             row = f"row {self._writer!r} of {SCHEMA}.epochs of {where}"
-            found.append(KeptOutside(row, partial(self._drop, UNMARK, (self._writer,))))
-        return found
+            kept.append(KeptOutside(row, partial(self._drop, UNMARK, (self._writer,))))
+        return kept
 
     def _drop(self, statement: Any, values: tuple[Any, ...]) -> None:
         with self._errors("drop the resources for"), self._new_session() as session:
@@ -111,11 +111,11 @@ class PostgresCommitter(Committer):
 
     @contextmanager
     def _new_session(self) -> Iterator[Any]:
-        made = new_session(self._address, "drop")
+        session = new_session(self._address, "drop")
         try:
-            yield made
+            yield session
         finally:
-            made.close()
+            session.close()
 
     def _recover(self) -> None:
         self._marks.recover()
@@ -158,10 +158,10 @@ class PostgresCommitter(Committer):
                         session.execute(statement)
                     session.execute(OWN, (self._writer, self._owner))
                 self._is_owner = True
-            found = session.execute(MARK, (self._writer, self._owner)).fetchone()
-        if found is None:
+            row = session.execute(MARK, (self._writer, self._owner)).fetchone()
+        if row is None:
             raise self._fenced()
-        mark: int | None = found[0]
+        mark: int | None = row[0]
         return mark
 
     @contextmanager

@@ -225,14 +225,14 @@ class PostgresSource(LogSource):
         """
         if self.is_once:
             return ()
-        found, where = list[KeptOutside](), self.address.describe()
+        kept, where = list[KeptOutside](), self.address.describe()
         with self._errors("look for"), session(self.address, "driver") as connection:
             if has_slot(connection, self.slot):
-                found.append(KeptOutside(f"replication slot {self.slot!r} of {where}", self.drop))
+                kept.append(KeptOutside(f"replication slot {self.slot!r} of {where}", self.drop))
             if not self.publication and has_publication(connection, self._publication):
                 what = f"publication {self._publication!r} of {where}"
-                found.append(KeptOutside(what, self.drop))
-        return found
+                kept.append(KeptOutside(what, self.drop))
+        return kept
 
     def drop(self) -> None:
         """Drop the slot, and the publication if the source made it. No job of it can go on then.
@@ -289,12 +289,12 @@ class PostgresSource(LogSource):
         return [published(connection, self.publication, table) for table in tables]
 
     def _check_publication(self, connection: Any, tables: Sequence[SourceTable]) -> None:
-        found = publication_of(connection, self.publication, self.tables)
-        if found is None:
+        publication = publication_of(connection, self.publication, self.tables)
+        if publication is None:
             return  # `published` reports it
-        check_kinds(found, self.publication, self.kinds)
+        check_kinds(publication, self.publication, self.kinds)
         partitioned = [str(table.name) for table in tables if table.is_partitioned]
-        if partitioned and not found.is_via_root:
+        if partitioned and not publication.is_via_root:
             raise SourceError(
                 f"publication {self.publication!r} has changes of {', '.join(partitioned)} as those of partitions",
                 hint=f"ALTER PUBLICATION {quoted(self.publication)} SET (publish_via_partition_root = true).",
@@ -343,12 +343,12 @@ class PostgresSource(LogSource):
     def _made(self, runs: list[Run], following: int) -> LogBatch:
         records: list[Any] = []
         times: list[int] = []
-        made = self.deserializer
+        deserializer = self.deserializer
         for run in runs:
             if isinstance(run, TableRows):
-                some, some_times = made.deserialized_rows(run)
+                some, some_times = deserializer.deserialized_rows(run)
             else:
-                some, some_times = made.deserialized(run)
+                some, some_times = deserializer.deserialized(run)
             records += some
             times += some_times
         return LogBatch(records, following, times)
@@ -359,8 +359,8 @@ class PostgresSource(LogSource):
         with session(self.address, "driver") as connection:
             state = slot_state(connection, self.slot)
             begun = None if known is None else known.partition("@")[2] or None
-            found = check_unchanged(connection, *where, begun, self.accepted)
-            return known or f"{self.slot}@{found}", state
+            text = check_unchanged(connection, *where, begun, self.accepted)
+            return known or f"{self.slot}@{text}", state
 
     def _read(self, start: int, end: int) -> tuple[list[Run], int]:
         with session(self.address, f"reader of {self.slot}") as connection:

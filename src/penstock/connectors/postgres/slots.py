@@ -84,10 +84,10 @@ class Publication:
 
 def publication_of(connection: Any, name: str, tables: Sequence[TableName]) -> Publication | None:
     """Return a publication with regard to some tables; None if it is not there."""
-    found = connection.execute(_STATE, (*_split(tables), name)).fetchone()
-    if found is None:
+    row = connection.execute(_STATE, (*_split(tables), name)).fetchone()
+    if row is None:
         return None
-    oid, version, has, is_via_root, rows = found
+    oid, version, has, is_via_root, rows = row
     digest = hashlib.sha256("\n".join(rows).encode()).hexdigest()[:8]
     lacks = tuple(kind for kind, is_there in zip(KINDS, has, strict=True) if not is_there)
     return Publication(oid, version, digest, lacks, is_via_root)
@@ -100,7 +100,7 @@ def split_id(slot: str, publication: Publication) -> str:
 
 def known_id(slot: str, known: Iterable[str]) -> str | None:
     """Return the id that a job has recorded for a slot; None without one."""
-    return next((each for each in known if each.partition("@")[0] == slot), None)
+    return next((split for split in known if split.partition("@")[0] == slot), None)
 
 
 def check_kinds(publication: Publication, name: str, kinds: Sequence[str]) -> None:
@@ -130,16 +130,16 @@ def check_unchanged(
     missing = connection.execute(_UNPUBLISHED, (*_split(tables), name)).fetchall()
     if missing:
         raise SourceError(
-            f"publication {name!r} does not have {', '.join(each for (each,) in missing)} any more, so changes do not "
+            f"publication {name!r} does not have {', '.join(table for (table,) in missing)} any more, so changes do not "
             "come",
             hint=f"If it was renamed: rename it back. If it was dropped and made anew, or taken out: {_ANEW}.",
         ).permanent()
-    found = publication_of(connection, name, tables)
-    assert found is not None, "it has tables"
-    if known is not None and found.text not in {known, accepted}:
-        raise _changed(name, found, known)
+    publication = publication_of(connection, name, tables)
+    assert publication is not None, "it has tables"
+    if known is not None and publication.text not in {known, accepted}:
+        raise _changed(name, publication, known)
     _looked[key] = now + _LOOK_SECONDS
-    return found.text
+    return publication.text
 
 
 def _changed(name: str, publication: Publication, known: str) -> SourceError:
@@ -160,8 +160,8 @@ def _changed(name: str, publication: Publication, known: str) -> SourceError:
 
 def table_oids(connection: Any, tables: Sequence[TableName]) -> dict[int, TableName]:
     """Return number to name of the tables that are there. A number stays if a table is renamed and renamed back."""
-    found = connection.execute(_OIDS, _split(tables)).fetchall()
-    return {oid: TableName(schema, name) for oid, schema, name in found}
+    rows = connection.execute(_OIDS, _split(tables)).fetchall()
+    return {oid: TableName(schema, name) for oid, schema, name in rows}
 
 
 def make_publication(
@@ -172,14 +172,14 @@ def make_publication(
     named = sql.SQL(", ").join(
         sql.SQL("only {}").format(sql.Identifier(t.name.schema, t.name.name)) for t in tables
     )
-    made = sql.SQL(
+    statement = sql.SQL(
         "create publication {} for table {} with (publish = {}, publish_via_partition_root = true)"
     )
-    connection.execute(made.format(sql.Identifier(name), named, sql.Literal(", ".join(kinds))))
+    connection.execute(statement.format(sql.Identifier(name), named, sql.Literal(", ".join(kinds))))
 
 
 def _split(tables: Sequence[TableName]) -> tuple[list[str], list[str]]:
-    return [each.schema for each in tables], [each.name for each in tables]
+    return [table.schema for table in tables], [table.name for table in tables]
 
 
 LEAST_VERSION = 150_000
@@ -253,8 +253,8 @@ class SlotState:
 
 def slot_state(connection: Any, slot: str) -> SlotState:
     """Return a slot."""
-    found = connection.execute(_SLOT, (slot,)).fetchone()
-    confirmed, status, pid, plugin, database, here, head, user = found
+    row = connection.execute(_SLOT, (slot,)).fetchone()
+    confirmed, status, pid, plugin, database, here, head, user = row
     if plugin is None:
         raise gone(slot)
     if plugin != "pgoutput" or database != here:
@@ -353,10 +353,10 @@ def _watched(address: PostgresAddress, slot: str, pid: int) -> Iterator[None]:
         try:
             with address.connect(application_name="penstock watcher") as connection:
                 while not is_made.wait(_WATCH_SECONDS):
-                    found = connection.execute(_WAITS, (pid,)).fetchall()
-                    if found and found != logged:
-                        logged = found
-                        words = ", ".join(_WAITED.format(*row) for row in found)
+                    rows = connection.execute(_WAITS, (pid,)).fetchall()
+                    if rows and rows != logged:
+                        logged = rows
+                        words = ", ".join(_WAITED.format(*row) for row in rows)
                         _logger.warning("replication slot %r waits for the end of %s", slot, words)
         except library().Error:
             return  # the watch only logs
@@ -379,9 +379,9 @@ def snapshot_of_slot(address: PostgresAddress, slot: str) -> Iterator[ExportedSn
         has_failover = connection.info.server_version >= _FAILOVER_VERSION
         options = "SNAPSHOT 'export', FAILOVER true" if has_failover else "SNAPSHOT 'export'"
         # The name was checked: the command takes no parameters.
-        made = f"CREATE_REPLICATION_SLOT {slot} LOGICAL pgoutput ({options})"
+        statement = f"CREATE_REPLICATION_SLOT {slot} LOGICAL pgoutput ({options})"
         with _watched(address, slot, connection.info.backend_pid):
-            _, position, name, _ = connection.execute(made).fetchone()
+            _, position, name, _ = connection.execute(statement).fetchone()
         yield ExportedSnapshot(name, lsn_of(position))
 
 

@@ -191,7 +191,7 @@ class TableWrites:
         if not self.keys:
             return sql.SQL("")
         others = [column for column in self.columns if column not in self.keys]
-        sets = sql.SQL(", ").join(_sql("{c} = excluded.{c}", c=_names([each])) for each in others)
+        sets = sql.SQL(", ").join(_sql("{c} = excluded.{c}", c=_names([name])) for name in others)
         done = _sql("update set {sets}", sets=sets) if others else sql.SQL("nothing")
         return _sql(" on conflict ({keys}) do {done}", keys=_names(self.keys), done=done)
 
@@ -253,15 +253,17 @@ class SinkColumns:
 
 def sink_columns(connection: Any, table: TableName, columns: Sequence[str]) -> SinkColumns:
     """Return the columns of a sink, as the table has them now."""
-    found = connection.execute(_COLUMNS, (table.schema, table.name)).fetchall()
-    types = {name: oid for name, oid, _, _ in found}
+    rows = connection.execute(_COLUMNS, (table.schema, table.name)).fetchall()
+    types = {name: oid for name, oid, _, _ in rows}
     bases = base_types(connection, list(types.values()))
-    of_columns = ((at, bases[types[each]]) for at, each in enumerate(columns) if each in types)
-    converts = {at: _CONVERTS[base] for at, base in of_columns if base in _CONVERTS}
-    if any(has_trigger for *_, has_trigger in found):
+    of_columns = (
+        (index, bases[types[column]]) for index, column in enumerate(columns) if column in types
+    )
+    converts = {index: _CONVERTS[base] for index, base in of_columns if base in _CONVERTS}
+    if any(has_trigger for *_, has_trigger in rows):
         return SinkColumns(converts, ())
     parameters = (table.schema, table.name, list(columns))
-    required = [name for name, _, is_required, _ in found if is_required and name in columns]
+    required = [name for name, _, is_required, _ in rows if is_required and name in columns]
     checks = [(f"not null {n}: {name}", _is_there(name)) for n, name in enumerate(required)]
     return SinkColumns(converts, [*checks, *connection.execute(_CHECKS, parameters).fetchall()])
 
@@ -395,9 +397,9 @@ class StagedRowWriter(SinkWriter):
         register_json(self._connection)
         self._connection.execute("begin")
         self._connection.execute(self._writes.make_stage(self._table))
-        found = sink_columns(self._connection, self._writes.table, self._writes.columns)
-        self._converts = found.converts
-        for name, condition in found.checks:
+        columns = sink_columns(self._connection, self._writes.table, self._writes.columns)
+        self._converts = columns.converts
+        for name, condition in columns.checks:
             self._connection.execute(self._writes.check_stage(self._table, name, condition))
         self._copying = self._connection.cursor().copy(self._writes.fill_stage(self._table))
         self._copy = self._copying.__enter__()
@@ -406,14 +408,14 @@ class StagedRowWriter(SinkWriter):
         """Return a row with values as its columns take them."""
         if not self._converts:
             return row
-        made = [*row]
-        for at, convert in self._converts.items():
+        converted = [*row]
+        for index, convert in self._converts.items():
             try:
-                made[at] = convert(made[at])
+                converted[index] = convert(converted[index])
             except Exception as cause:
-                named = self._writes.columns[at]
+                named = self._writes.columns[index]
                 raise self._refused(value, f"its value of column {named!r}: {cause}") from cause
-        return made
+        return converted
 
     def _write_row(self, value: Any, row: Sequence[Any]) -> None:
         try:
@@ -424,20 +426,20 @@ class StagedRowWriter(SinkWriter):
             raise self._refused(value, str(error)) from error
 
     def _row(self, value: Any) -> tuple[RowKind, Sequence[Any]]:
-        made = _ROWS.get(type(value)) or next(
+        read = _ROWS.get(type(value)) or next(
             (make for kind, make in _ROWS.items() if isinstance(value, kind)), None
         )
         columns = self._writes.columns
-        if made is None:
+        if read is None:
             raise self._refused(value, "it is no Row, tuple, list or dict")
-        kind, row = made(value, columns)
+        kind, row = read(value, columns)
         if len(row) != len(columns):
             raise self._refused(value, f"it has {len(row)} values, and {len(columns)} columns")
         if kind is not RowKind.INSERT and not self._writes.keys:
             raise self._refused(value, f"a row of the kind {kind.name} cannot be appended")
-        for at in self._keys:
-            if row[at] is None:
-                raise self._refused(value, f"its key {columns[at]!r} is None")
+        for index in self._keys:
+            if row[index] is None:
+                raise self._refused(value, f"its key {columns[index]!r} is None")
         return kind, row
 
     def _refused(self, value: Any, why: str) -> SinkError:

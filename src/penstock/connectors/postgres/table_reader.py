@@ -57,9 +57,9 @@ def relation_of(message: bytes) -> RelationMessage:
     return RelationMessage(oid, schema or "pg_catalog", name, identity, tuple(columns))
 
 
-def _name(message: bytes, at: int) -> tuple[str, int]:
-    end = message.index(0, at)
-    return message[at:end].decode(), end + 1
+def _name(message: bytes, position: int) -> tuple[str, int]:
+    end = message.index(0, position)
+    return message[position:end].decode(), end + 1
 
 
 relation_once = lru_cache(maxsize=256)(relation_of)
@@ -83,28 +83,28 @@ OPS = {_INSERT: RowKind.INSERT, _UPDATE: RowKind.UPDATE_AFTER, _DELETE: RowKind.
 Texts = list[bytes | None]
 
 
-def texts_of(message: bytes, at: int) -> tuple[Texts, int]:
+def texts_of(message: bytes, position: int) -> tuple[Texts, int]:
     """Return the texts of a row, and where the message goes on."""
     texts: Texts = []
     try:
-        (count,) = _COUNT.unpack_from(message, at)
-        at += 2
+        (count,) = _COUNT.unpack_from(message, position)
+        position += 2
         for _ in range(count):
-            form = message[at]
+            form = message[position]
             if form == _TEXT:
-                start = at + 5
-                at = start + _SIZE.unpack_from(message, at + 1)[0]
-                if at > len(message):
+                start = position + 5
+                position = start + _SIZE.unpack_from(message, position + 1)[0]
+                if position > len(message):
                     raise Malformed("a row is cut off")
-                texts.append(message[start:at])
+                texts.append(message[start:position])
                 continue
             if form not in (_NULL, _UNCHANGED):
                 raise Malformed(f"a value has the form {chr(form)!r}")
             texts.append(None if form == _NULL else UNCHANGED)
-            at += 1
+            position += 1
     except (struct.error, IndexError) as cause:
         raise Malformed(f"a row cannot be read: {cause}") from cause
-    return texts, at
+    return texts, position
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,14 +42,14 @@ _FULL = "f"
 
 def table_of(connection: Any, name: TableName, *, has_changes: bool) -> SourceTable:
     """Return a table."""
-    found = connection.execute(_TABLE, (name.schema, name.name)).fetchone()
-    if found is None:
+    row = connection.execute(_TABLE, (name.schema, name.name)).fetchone()
+    if row is None:
         raise SourceError(
             f"there is no table {name}",
             hint="Pass the name with its schema, as in set_tables('shop.orders'), in the case in which the "
             "catalogue has it, and check the database.",
         )
-    oid, kind, persistence, identity = found
+    oid, kind, persistence, identity = row
     if kind not in "rp":
         raise SourceError(
             f"{name} {_KINDS.get(kind, 'is no table')}, which cannot be read",
@@ -62,7 +62,9 @@ def table_of(connection: Any, name: TableName, *, has_changes: bool) -> SourceTa
         )
     rows = connection.execute(_COLUMNS, (oid,)).fetchall()
     bases = base_types(connection, [type_oid for _, type_oid, _ in rows])
-    columns = tuple(Column(each, bases[type_oid], is_key) for each, type_oid, is_key in rows)
+    columns = tuple(
+        Column(column_name, bases[type_oid], is_key) for column_name, type_oid, is_key in rows
+    )
     if has_changes:
         _check_identity(name, identity, columns)
     if not any(column.is_key for column in columns):
@@ -85,14 +87,14 @@ def _check_identity(name: TableName, identity: str, columns: Sequence[Column]) -
 def published(connection: Any, publication: str, table: SourceTable) -> SourceTable:
     """Return a table with the columns and rows that a publication has of it."""
     parameters = (publication, table.name.schema, table.name.name)
-    found = connection.execute(_PUBLISHED, parameters).fetchone()
-    if found is None:
+    row = connection.execute(_PUBLISHED, parameters).fetchone()
+    if row is None:
         raise SourceError(
             f"publication {publication!r} does not have table {table.name}, or is not there",
             hint=f"ALTER PUBLICATION {quoted(publication)} ADD TABLE {table.name.quoted}; or leave set_publication out, so "
             "that the source makes one of its own.",
         )
-    names, row_filter = found
+    names, row_filter = row
     columns = tuple(column for column in table.columns if column.name in (names or ()))
     return replace(table, columns=columns, row_filter=row_filter)
 

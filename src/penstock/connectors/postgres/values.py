@@ -120,7 +120,7 @@ class TableRows:
     def changes(self) -> list[Change]:
         """Return the rows as changes."""
         names = [column.name for column in self.columns]
-        keys = [self.values[at] for at, column in enumerate(self.columns) if column.is_key]
+        keys = [self.values[index] for index, column in enumerate(self.columns) if column.is_key]
         key_of_each = zip(*keys, strict=True) if keys else repeat((), len(self))
         ops = repeat(RowKind.INSERT, len(self)) if self.ops is None else self.ops
         lsn, time, table = self.lsn, self.timestamp_ms, self.table
@@ -147,11 +147,11 @@ class TableName:
 
         A name with a dot is in quotes, as in `"my.schema"."my.table"`. Names have the case of the catalogue.
         """
-        found = _NAMES.fullmatch(text)
-        if found is None:
+        match = _NAMES.fullmatch(text)
+        if match is None:
             schema, dot, name = text.partition(".")
             return cls(schema, name) if dot else cls("public", text)
-        given_schema, given_name = found.groups()
+        given_schema, given_name = match.groups()
         return cls(_unquoted(given_schema or "public"), _unquoted(given_name))
 
     @property
@@ -161,7 +161,7 @@ class TableName:
 
     def __str__(self) -> str:
         names = (self.schema, self.name)
-        return ".".join(_in_quotes(each) if "." in each else each for each in names)
+        return ".".join(_in_quotes(part) if "." in part else part for part in names)
 
 
 def _unquoted(name: str) -> str:

@@ -158,10 +158,10 @@ class DataGeneratorSource(SplitSource):
         """
         generator, consumed = self.generator, iter(range(start, end))
         try:
-            found = [generator(index) for index in consumed]
-            if _may_store(generator) and gives_one_object_again(found):
+            records = [generator(index) for index in consumed]
+            if _may_store(generator) and gives_one_object_again(records):
                 consumed = iter(range(start, end))
-                found = [copy_value(generator(index)) for index in consumed]
+                records = [copy_value(generator(index)) for index in consumed]
         except PenstockError:
             raise
         except BaseException as cause:
@@ -173,7 +173,7 @@ class DataGeneratorSource(SplitSource):
                 None,
                 hint="Correct the generator function.",
             ) from cause
-        return found
+        return records
 
     def describe(self) -> str:
         """Return count and rate."""

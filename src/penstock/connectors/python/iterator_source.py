@@ -122,27 +122,27 @@ class IteratorSource(SplitSource):
         Raises:
             SourceError: The iterator raised; names the position.
         """
-        found: list[Any] = []
+        records: list[Any] = []
         try:
             if isinstance(self.iterate, _FromItsStart):
-                self.iterate.read_on(found, start, end)
-                return found
-            found.extend(islice(self.iterate(split, start), end - start))
-            if gives_one_object_again(found):
-                found.clear()
+                self.iterate.read_on(records, start, end)
+                return records
+            records.extend(islice(self.iterate(split, start), end - start))
+            if gives_one_object_again(records):
+                records.clear()
                 again = islice(self.iterate(split, start), end - start)
-                found.extend(copy_value(value) for value in again)
+                records.extend(copy_value(value) for value in again)
         except PenstockError:
             raise
         except BaseException as cause:
             raise failure_as(
                 SourceError,
-                f"the iterator of split {split} failed at position {start + len(found)} or behind",
+                f"the iterator of split {split} failed at position {start + len(records)} or behind",
                 cause,
                 None,
                 hint="Correct the function that makes it.",
             ) from cause
-        return found
+        return records
 
     def describe(self) -> str:
         """Return the number of splits and of records."""
@@ -168,9 +168,9 @@ class _FromItsStart:
 
     def read_on(self, records: list[Any], start: int, end: int) -> None:
         """Append the records at `[start, end)`, as many as there are before an error."""
-        at, running = self._kept or (-1, iter(()))
+        position, running = self._kept or (-1, iter(()))
         self._kept = None  # an iterator that raised cannot be continued
-        if at != start:
+        if position != start:
             running = iter(self(0, start))
         if not self._copies:
             records.extend(islice(running, end - start))

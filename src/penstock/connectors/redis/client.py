@@ -59,8 +59,8 @@ class RedisAddress:
         parts = urlsplit(self.url)
         login = parts.netloc.rpartition("@")[0]
         # The query may have a password too, so no part of it is shown.
-        found = {login.partition(":")[2], login, parts.query}
-        return {each for text in found for each in (text, unquote(text))} - {""}
+        texts = {login.partition(":")[2], login, parts.query}
+        return {secret for text in texts for secret in (text, unquote(text))} - {""}
 
     def __repr__(self) -> str:
         return f"RedisAddress({self.shown})"
@@ -78,10 +78,10 @@ def address_of(url: str) -> RedisAddress:
 
 def client_of(address: RedisAddress) -> Any:
     """Return the client of this process for a server; its answers are bytes."""
-    found = _clients.get(address)
-    if found is None:
-        found = _clients.setdefault(address, _new_client(address))
-    return found
+    client = _clients.get(address)
+    if client is None:
+        client = _clients.setdefault(address, _new_client(address))
+    return client
 
 
 def _new_client(address: RedisAddress) -> Any:
@@ -101,12 +101,12 @@ def longest_argument(address: RedisAddress) -> int:
     """Return the most bytes of an argument of a server; its default if the server does not report them."""
     client = client_of(address)
     try:
-        found = client.config_get(_LONGEST)
+        settings = client.config_get(_LONGEST)
     except (
         library().ResponseError
     ):  # the login lacks the right, or the server of a provider has no such command
-        found = {}
-    return int(found.get(_LONGEST, _DEFAULT_LONGEST))
+        settings = {}
+    return int(settings.get(_LONGEST, _DEFAULT_LONGEST))
 
 
 @contextmanager

@@ -86,11 +86,11 @@ class RecordWrites:
         return _encoded(WriteKind.PUT, key, self._fields(record))
 
     def _fields(self, record: Any) -> Mapping[Any, Any]:
-        found = self.fields(record) if self.fields else _own_fields(record)
-        if not isinstance(found, Mapping):
-            msg = f"its fields are {short(found)}, no dict"
+        fields = self.fields(record) if self.fields else _own_fields(record)
+        if not isinstance(fields, Mapping):
+            msg = f"its fields are {short(fields)}, no dict"
             raise TypeError(msg)
-        kept = {name: value for name, value in found.items() if value is not None}
+        kept = {name: value for name, value in fields.items() if value is not None}
         if not kept or len(kept) > _MOST_FIELDS:
             msg = f"it has {len(kept)} fields with values, and may have 1 to {_MOST_FIELDS}"
             raise ValueError(msg)
@@ -151,7 +151,7 @@ class StagedWriteWriter(StagedBytesWriter):
             self._append(data)
 
     def _encoded(self, values: list[Any]) -> list[bytes]:
-        made: list[bytes] = []
+        writes: list[bytes] = []
         for value in values:
             try:
                 write = self._writes.write_of(value)
@@ -165,8 +165,8 @@ class StagedWriteWriter(StagedBytesWriter):
                 ) from cause
             if write is not None:
                 self._check_size(value, len(write))
-                made.append(write)
-        return made
+                writes.append(write)
+        return writes
 
     def _check_size(self, value: Any, size: int) -> None:
         """Refuse a record that the server would refuse: then the epoch would be decided, and could not be committed."""
@@ -199,15 +199,15 @@ def pieces(data: bytes, most: int) -> Iterator[bytes]:
         yield data[begin:end]
 
 
-def _behind(data: bytes, at: int) -> int:
+def _behind(data: bytes, position: int) -> int:
     """Return the position behind the write that begins at one."""
-    at += 1
-    at += _LENGTH.size + _LENGTH.unpack_from(data, at)[0]
-    texts = 2 * _LENGTH.unpack_from(data, at)[0]
-    at += _LENGTH.size
+    position += 1
+    position += _LENGTH.size + _LENGTH.unpack_from(data, position)[0]
+    texts = 2 * _LENGTH.unpack_from(data, position)[0]
+    position += _LENGTH.size
     for _ in range(texts):
-        at += _LENGTH.size + _LENGTH.unpack_from(data, at)[0]
-    return at
+        position += _LENGTH.size + _LENGTH.unpack_from(data, position)[0]
+    return position
 
 
 # KEYS: the mark. ARGV: the mark that is there, the new one, the most entries of a stream, staged files.
@@ -310,17 +310,17 @@ class RedisCommitter(Committer):
 
     def _arguments(self, files: list[bytes]) -> list[bytes]:
         """Return the contents of files in pieces that the server takes."""
-        if all(len(each) <= SURE_BYTES for each in files):
+        if all(len(file) <= SURE_BYTES for file in files):
             return files
         with self._errors("read the longest argument"):
             most = longest_argument(self._address)
-        return [piece for each in files for piece in pieces(each, most)]
+        return [piece for file in files for piece in pieces(file, most)]
 
     def _visible(self) -> int | None:
         with self._errors("read the mark"):
-            found = client_of(self._address).get(self._key)
+            number = client_of(self._address).get(self._key)
         # The script compares with it: what another driver writes after this is not overwritten.
-        self._compared = None if found is None else int(found)
+        self._compared = None if number is None else int(number)
         return self._compared
 
     def _errors(self, doing: str) -> AbstractContextManager[None]:

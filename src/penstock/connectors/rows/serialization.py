@@ -161,10 +161,10 @@ class RowFieldExtractorSchema(SerializationSchema):
         values = list(element) if isinstance(element, (Row, tuple)) else []
         if self.field_index >= len(values):
             raise _mismatch(f"field {self.field_index} of rows that have it", element)
-        found = values[self.field_index]
-        if not isinstance(found, (bytes, bytearray, type(None))):
-            raise _mismatch(f"field {self.field_index}, which must be bytes", found)
-        return bytes(found or b"")
+        content = values[self.field_index]
+        if not isinstance(content, (bytes, bytearray, type(None))):
+            raise _mismatch(f"field {self.field_index}, which must be bytes", content)
+        return bytes(content or b"")
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,8 +41,8 @@ def joined(lines: Any) -> Any:
 
 def matches(data: Any, pattern: str) -> bool:
     """Return whether each of joined lines is what a pattern describes."""
-    found = pc.match_substring_regex(data, rf"\A(?:(?:{pattern})(?:\n|\z))+\z")
-    return bool(found[0].as_py())
+    matched = pc.match_substring_regex(data, rf"\A(?:(?:{pattern})(?:\n|\z))+\z")
+    return bool(matched[0].as_py())
 
 
 def csv_pattern(schema: pa.Schema, form: CsvForm) -> str:
@@ -156,7 +156,7 @@ FastColumns = Callable[[pa.BinaryArray, int], Any]
 def fast_columns(form: LineForm, type_info: RowTypeInfo) -> FastColumns | None:
     """Return the function from lines to columns; None if a field needs its records."""
     is_csv = form.format == "csv"
-    kinds = [_kind(each, is_flat=is_csv) for each in type_info.field_types]
+    kinds = [_kind(field_type, is_flat=is_csv) for field_type in type_info.field_types]
     if None in kinds or not kinds or form.encoding != "utf-8":
         return None
     if form.zone is not UTC and any(getattr(kind, "tz", None) for kind in kinds):
@@ -300,8 +300,8 @@ def _has_years(column: Any) -> bool:
     if last is None:
         return True
     whole = pa.int32() if pa.types.is_date32(column.type) else pa.int64()
-    found = pc.min_max(column.cast(whole))
-    least, greatest = found["min"].as_py(), found["max"].as_py()
+    bounds = pc.min_max(column.cast(whole))
+    least, greatest = bounds["min"].as_py(), bounds["max"].as_py()
     return least is None or (last[0] <= least and greatest <= last[1])
 
 

@@ -129,9 +129,9 @@ def _elements(data: bytes, begin: int, end: int) -> Iterator[tuple[int, int]]:
         yield position, max(position + 1, end - 1)
 
 
-def _next(data: bytes, at: int) -> int:
+def _next(data: bytes, position: int) -> int:
     """Return the position of the first byte from a position on that is no blank."""
-    match = _no_blank(data, at)
+    match = _no_blank(data, position)
     return len(data) if match is None else match.start()
 
 

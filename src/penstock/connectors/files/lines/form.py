@@ -147,10 +147,10 @@ def _object_reader(type_info: RowTypeInfo, rules: TextRules) -> Callable[[str], 
     codec = json_codec(type_info, rules)
 
     def read(line: str) -> Sequence[Any]:
-        found = codec.read(line)
-        if found is None:
+        values = codec.read(line)
+        if values is None:
             raise TextError("null is not an object")
-        return found  # type: ignore[no-any-return]
+        return values  # type: ignore[no-any-return]
 
     return read
 
@@ -172,7 +172,7 @@ def _csv(form: LineForm, given: Mapping[str, str]) -> LineForm | str:
 
 def _encoding(name: str) -> str | None:
     try:
-        found = codecs.lookup(name).name
+        codec = codecs.lookup(name).name
     except LookupError:
         return None
-    return None if found.startswith(("utf-16", "utf-32")) or "\n".encode(found) != b"\n" else found
+    return None if codec.startswith(("utf-16", "utf-32")) or "\n".encode(codec) != b"\n" else codec
