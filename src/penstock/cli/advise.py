@@ -44,15 +44,15 @@ def advise(
                 f"--catch-up is {catch_up}", hint="Pass a time in which input can be read: 10min."
             )
         observer = JobObserver.at(job_dir)
-        found = advice_for(observer.view(), seconds, observer.job.key_groups)
-        if not found:
+        advice = advice_for(observer.view(), seconds, observer.job.key_groups)
+        if not advice:
             raise JobDirectoryError(
                 f"the events of job {observer.job.name!r} have fewer than {LEAST_MICRO_BATCHES + 1} micro-batches "
                 "of a live run, so there is no advice",
                 hint="Let the live run work for a minute, and repeat this command.",
             )
-        for each in found:
-            lines = [json_module.dumps(each.to_json())] if json else _lines(each)
+        for piece in advice:
+            lines = [json_module.dumps(piece.to_json())] if json else _lines(piece)
             typer.echo("\n".join(lines))
         return 0
 

@@ -99,7 +99,7 @@ def compare(  # noqa: PLR0913 - the options of a command line
 
     def action() -> int:
         apart = _apart(dir_a, dir_b)
-        found = resolve_name(COMPARE)(
+        differences = resolve_name(COMPARE)(
             dir_a,
             dir_b,
             sinks=sinks or None,
@@ -107,15 +107,15 @@ def compare(  # noqa: PLR0913 - the options of a command line
         )
         if page is not None:
             title = f"{dir_a or 'a'} and {dir_b or 'b'}"
-            text = comparison_page(title, list(map(_json_of, found)), apart)
+            text = comparison_page(title, list(map(_json_of, differences)), apart)
             write_text("--page", page, text)
         if json:
-            for each in found:
-                made = {**_json_of(each), "positions": apart}
-                typer.echo(json_module.dumps(made, ensure_ascii=False))
+            for difference in differences:
+                record = {**_json_of(difference), "positions": apart}
+                typer.echo(json_module.dumps(record, ensure_ascii=False))
         else:
-            _show(found)
-        return max(_STATUS.get(each.verdict, _DIFFERENT) for each in found)
+            _show(differences)
+        return max(_STATUS.get(difference.verdict, _DIFFERENT) for difference in differences)
 
     raise typer.Exit(exit_status(action, Console(stderr=True), verbose=verbose, failed=_FAILED))
 
@@ -124,15 +124,15 @@ def _apart(dir_a: Path | None, dir_b: Path | None) -> list[str]:
     """Return how far two jobs are apart, a line for each source, and report it."""
     if dir_a is None or dir_b is None:
         return []
-    found = resolve_name(POSITIONS)(dir_a, dir_b)
+    gaps = resolve_name(POSITIONS)(dir_a, dir_b)
     lines = [
-        f"source {each.source}: {directory} has read {ahead:,} {each.unit} more"
-        for each in found or ()
-        for directory, ahead in ((dir_a, each.ahead_a), (dir_b, each.ahead_b))
+        f"source {gap.source}: {directory} has read {ahead:,} {gap.unit} more"
+        for gap in gaps or ()
+        for directory, ahead in ((dir_a, gap.ahead_a), (dir_b, gap.ahead_b))
         if ahead
     ]
     running = [d for d in (dir_a, dir_b) if ObservedJob.at(d).is_running()]
-    lines += [f"the job in {each} is running: it may read more meanwhile" for each in running]
+    lines += [f"the job in {path} is running: it may read more meanwhile" for path in running]
     for line in lines:
         note(line)
     return lines
@@ -152,18 +152,18 @@ def _sink(text: str) -> tuple[str, tuple[str, str] | None]:
 
 
 def _json_of(difference: Any) -> dict[str, Any]:
-    made = {
+    common = {
         "sink": difference.sink,
         "verdict": difference.verdict,
         "keys": list(difference.how.keys),
     }
     if difference.problem is not None:
-        return made | {
+        return common | {
             name: getattr(difference.problem, name) for name in ("code", "problem", "hint")
         }
     sides = ("key", "before", "after")
     return (
-        made
+        common
         | {count: getattr(difference, count) for count in _COUNTS}
         | {
             "first_time": _value(difference.first_time),
@@ -180,32 +180,34 @@ def _json_of(difference: Any) -> dict[str, Any]:
 def _value(value: Any) -> Any:
     """Return a value, a row too, as JSON has it."""
     if isinstance(value, dict):
-        return {name: _value(each) for name, each in value.items()}
+        return {name: _value(content) for name, content in value.items()}
     return from_json(resolve_name(VALUE_TEXT)(value))
 
 
 def _show(differences: Sequence[Any]) -> None:
     text = resolve_name(VALUE_TEXT)
     table = []
-    for each in differences:
-        is_compared = each.problem is None
-        row = {"sink": each.sink, "verdict": each.verdict, "key": ", ".join(each.how.keys)}
-        counts = {name: getattr(each, name) if is_compared else None for name in _COUNTS}
+    for difference in differences:
+        is_compared = difference.problem is None
+        key = ", ".join(difference.how.keys)
+        row = {"sink": difference.sink, "verdict": difference.verdict, "key": key}
+        counts = {name: getattr(difference, name) if is_compared else None for name in _COUNTS}
         table.append(row | {name.replace("_", " "): count for name, count in counts.items()})
     show_rows(table, json=False, empty="")
-    for each in differences:
-        if each.problem is not None:
-            note(f"{each.sink}: {each.problem.problem}\n  fix: {each.problem.hint}")
+    for difference in differences:
+        sink, problem = difference.sink, difference.problem
+        if problem is not None:
+            note(f"{sink}: {problem.problem}\n  fix: {problem.hint}")
             continue
-        for change in each.examples:
+        for change in difference.examples:
             one, other = change.before, change.after
             if one is not None and other is not None:
                 # The columns that are equal in both would hide the others.
-                one, other = resolve_name(DIFFERING)(each.how, one, other)
-            where = each.sink if change.key is None else f"{each.sink} {text(change.key)}"
+                one, other = resolve_name(DIFFERING)(difference.how, one, other)
+            where = sink if change.key is None else f"{sink} {text(change.key)}"
             show_change(where, *(None if row is None else text(row) for row in (one, other)))
-        for line in _first(each):
-            typer.echo(f"{each.sink}: {line}")
+        for line in _first(difference):
+            typer.echo(f"{sink}: {line}")
 
 
 def _first(difference: Any) -> list[str]:

@@ -59,16 +59,16 @@ def config(
 def options_of(key: str) -> Sequence[ConfigOption[Any]]:
     """Return the option of a key, or else those whose keys begin with it."""
     exact = [option for option in ALL_OPTIONS if key in option.keys]
-    found = exact or [
+    options = exact or [
         option for option in ALL_OPTIONS if any(name.startswith(key) for name in option.keys)
     ]
-    if not found:
+    if not options:
         names = tuple(name for option in ALL_OPTIONS for name in option.keys)
         raise ConfigError(
             f"there is no option {key!r}{did_you_mean(key, names)}",
             hint="`penstock config` lists all of them.",
         )
-    return found
+    return options
 
 
 def option_table(

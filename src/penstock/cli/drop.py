@@ -50,18 +50,18 @@ def drop(
 
     def action() -> int:
         with opened(job_dir, plan_of(script, arguments)) as directories:
-            found = {each.what: (of, each) for of in directories for each in kept_outside(of)}
+            kept = {entry.what: (of, entry) for of in directories for entry in kept_outside(of)}
             stopped = directories[-1].step(STOPPED)
-            for directory, each in found.values():
+            for directory, entry in kept.values():
                 if yes:
                     directory.fence()
-                    dropped(each)
-                line = json.dumps({"what": each.what, "is_dropped": yes})
-                typer.echo(line if as_json else f"{'dropped ' if yes else ''}{each.what}")
-        if found and stopped is not None:
+                    dropped(entry)
+                line = json.dumps({"what": entry.what, "is_dropped": yes})
+                typer.echo(line if as_json else f"{'dropped ' if yes else ''}{entry.what}")
+        if kept and stopped is not None:
             reason = f"a job that was started from {stopped['savepoint']} has the same slots"
             console.print(Text(reason), soft_wrap=True)
-        if not found:
+        if not kept:
             console.print("the job keeps nothing in other systems")
         elif not yes:
             console.print("nothing was dropped; --yes drops it, and the job cannot continue then")

@@ -66,23 +66,23 @@ def handover(
     """
     console = Console(stderr=True)
     given = settings(definitions, verbose=verbose)
-    giver, taker = (each.absolute() for each in ((dir_b, dir_a) if back else (dir_a, dir_b)))
+    giver, taker = (path.absolute() for path in ((dir_b, dir_a) if back else (dir_a, dir_b)))
 
     def action() -> int:
-        made = recorded_hand_over(giver, taker) or taken_back(giver, taker)
-        if made is None:
+        hand_over = recorded_hand_over(giver, taker) or taken_back(giver, taker)
+        if hand_over is None:
             for job in (giver, taker):
                 check_live(job)
             check_taker(giver, taker)
             set_process_overrides("cli", given | {TARGET.key: "plan"})
             check_program(planned_by(script, arguments).plan, taker)
-            made = _handed_over(giver, taker, console)
+            hand_over = _handed_over(giver, taker, console)
         failpoint("handover.recorded")
         report = dim_on(console)
-        report(f"the sinks of {giver} belong to {made.directory} from {made.at} on")
-        chosen = {CHECKPOINT_DIR.key: str(made.directory), RECOVERY_PATH.key: made.begins}
-        if made.at != made.begins:
-            chosen[ADVANCE_TO.key] = made.at
+        report(f"the sinks of {giver} belong to {hand_over.directory} from {hand_over.at} on")
+        chosen = {CHECKPOINT_DIR.key: str(hand_over.directory), RECOVERY_PATH.key: hand_over.begins}
+        if hand_over.at != hand_over.begins:
+            chosen[ADVANCE_TO.key] = hand_over.at
         return run_to_end(given | chosen, script, arguments, console, verbose=verbose)
 
     status = exit_status(
@@ -96,13 +96,13 @@ def _handed_over(giver: Path, taker: Path, console: Console) -> SinkHandOver:
     begins = _stopped(taker, console)
     failpoint("handover.taker-stopped")
     _await(giver, taker, console)
-    at = _stopped(giver, console)
+    position = _stopped(giver, console)
     failpoint("handover.giver-stopped")
     if ObservedJob.at(giver).is_running():
         dim_on(console)(f"waiting for the driver of {giver}, which has committed all, to end")
     while ObservedJob.at(giver).is_running():
         time.sleep(_POLL_SECONDS)
-    return record_hand_over(giver, taker, begins, at)
+    return record_hand_over(giver, taker, begins, position)
 
 
 def _stopped(job: Path, console: Console) -> str:

@@ -63,18 +63,18 @@ def write_project(directory: Path) -> list[Path]:
 
 def _written(source: Traversable, target: Path) -> list[Path]:
     target.mkdir(parents=True, exist_ok=True)
-    made: list[Path] = []
-    for each in sorted(source.iterdir(), key=lambda entry: entry.name):
-        if each.is_dir():
-            made += _written(each, target / each.name)
+    paths: list[Path] = []
+    for entry in sorted(source.iterdir(), key=lambda entry: entry.name):
+        if entry.is_dir():
+            paths += _written(entry, target / entry.name)
             continue
-        text = each.read_text(encoding="utf-8")
+        text = entry.read_text(encoding="utf-8")
         for name, value in _VALUES.items():
             text = text.replace(name, value)
-        path = target / each.name.removesuffix(_TEMPLATE)
+        path = target / entry.name.removesuffix(_TEMPLATE)
         path.write_text(text, encoding="utf-8")
-        made.append(path)
-    return made
+        paths.append(path)
+    return paths
 
 
 def _require_empty(directory: Path) -> None:

@@ -104,5 +104,5 @@ class JobRequests:
                 hint="Take a savepoint of what is in its directory with `penstock savepoint`.",
             )
         future = self._futures.submit(None, stop=stop, drain=False)
-        self._open = [each for each in self._open if not each.done()] + [future]
+        self._open = [request for request in self._open if not request.done()] + [future]
         return future

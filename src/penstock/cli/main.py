@@ -118,14 +118,14 @@ def command_line(commands: Iterable[Command] = COMMANDS) -> typer.Typer:
     )
     app.callback(epilog="Example: penstock run job.py -D parallelism.default=4")(penstock)
     for command in commands:
-        found = getattr(import_module(f"penstock.cli.{command.module}"), command.attribute)
-        if isinstance(found, typer.Typer):
-            app.add_typer(found, name=command.name, rich_help_panel=command.group)
+        implementation = getattr(import_module(f"penstock.cli.{command.module}"), command.attribute)
+        if isinstance(implementation, typer.Typer):
+            app.add_typer(implementation, name=command.name, rich_help_panel=command.group)
         else:
             epilog = f"Example: {command.example}"
             app.command(
                 command.name, cls=PlainCommand, epilog=epilog, rich_help_panel=command.group
-            )(found)
+            )(implementation)
     return app
 
 

@@ -106,8 +106,8 @@ def _node(node: Mapping[str, Any], of: Mapping[str, Any]) -> Iterator[str]:
 
 def _facts(of: Mapping[str, Any]) -> str:
     parallelism = "" if of["parallelism"] is None else f", parallelism {of['parallelism']}"
-    at = f", {of['origin']}" if of["origin"] else ""
-    return f"{of['name']}, uid {of['uid']}, level {of['level']}{parallelism}{at}"
+    origin = f", {of['origin']}" if of["origin"] else ""
+    return f"{of['name']}, uid {of['uid']}, level {of['level']}{parallelism}{origin}"
 
 
 class PlanForm(Enum):

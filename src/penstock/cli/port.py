@@ -120,7 +120,7 @@ def missing_modules(where: list[ModuleName]) -> Iterator[Remark]:
     """Yield the imports of modules that are not here."""
     for place in where:
         if not is_here(place.module):
-            package = next((each for each in INSTEAD if _is_within(place.module, each)), "")
+            package = next((prefix for prefix in INSTEAD if _is_within(place.module, prefix)), "")
             fix = INSTEAD.get(package, "docs/api-support.md lists missing names.")
             yield Remark(place.line, Weight.BY_HAND, f"{place.module} is not here. {fix}")
 
@@ -229,7 +229,7 @@ DIFFERS = {
 
 _TABLES = ((ABSENT, Weight.BY_HAND), (NO_EFFECT, Weight.NO_EFFECT), (DIFFERS, Weight.DIFFERS))
 _SETTERS = frozenset({"set", "set_string", "set_integer", "set_boolean", "set_float"})
-_OPTIONS = {key: each for each in ALL_OPTIONS for key in (each.key, *each.fallback_keys)}
+_OPTIONS = {key: option for option in ALL_OPTIONS for key in (option.key, *option.fallback_keys)}
 _MODULE = re.compile(r"pyflink(?:\.\w+)+$")
 _WITHOUT_EFFECT = "Accepted, without effect: "
 
@@ -252,9 +252,9 @@ def different_calls(tree: ast.Module) -> Iterator[Remark]:
 
 
 def _keys(node: ast.Call, line: int) -> Iterator[Remark]:
-    for each in node.args[:1]:
-        if isinstance(each, ast.Lambda) and isinstance(each.body, (ast.Dict, ast.Set)):
-            kind = "dictionary" if isinstance(each.body, ast.Dict) else "set"
+    for selector in node.args[:1]:
+        if isinstance(selector, ast.Lambda) and isinstance(selector.body, (ast.Dict, ast.Set)):
+            kind = "dictionary" if isinstance(selector.body, ast.Dict) else "set"
             text = f"key_by: a {kind} cannot be a key, because it can be changed. Use a tuple, or a frozenset."
             yield Remark(line, Weight.BY_HAND, text)
 
@@ -363,7 +363,7 @@ class PortedProgram:
     @property
     def needs_a_hand(self) -> bool:
         """True if it fails until you change a line."""
-        return any(each.weight is Weight.BY_HAND for each in self.remarks)
+        return any(remark.weight is Weight.BY_HAND for remark in self.remarks)
 
     def diff(self) -> str:
         """Return the changes as a unified diff; empty without any."""
@@ -388,13 +388,13 @@ def ported(name: str, text: str) -> PortedProgram:
     where = places(tree, text)
     if not where:
         return PortedProgram(name, text, text, ())
-    found = {
+    remarks = {
         *missing_modules(where),
         *missing_names(tree),
         *different_calls(tree),
         *kept_attributes(tree),
     }
-    ordered = sorted(found, key=lambda each: (each.line, each.weight.value, each.text))
+    ordered = sorted(remarks, key=lambda remark: (remark.line, remark.weight.value, remark.text))
     return PortedProgram(name, text, replaced(text, where), tuple(ordered))
 
 
@@ -423,12 +423,12 @@ def port(
 
     def action() -> int:
         programs = [ported(str(path), _read(path)) for path in _programs(files)]
-        for each in programs:
-            _report(each, diff=diff)
-            if write and each.after != each.before:
-                _write(Path(each.name), each.after)
+        for program in programs:
+            _report(program, diff=diff)
+            if write and program.after != program.before:
+                _write(Path(program.name), program.after)
         _sum_up(programs, written=write)
-        return FAILED if any(each.needs_a_hand for each in programs) else 0
+        return FAILED if any(program.needs_a_hand for program in programs) else 0
 
     raise typer.Exit(exit_status(action, Console(stderr=True), verbose=False))
 
@@ -441,13 +441,13 @@ def _programs(paths: list[Path]) -> Iterator[Path]:
 def _report(program: PortedProgram, *, diff: bool) -> None:
     if diff:
         typer.echo(program.diff(), nl=False)
-    for each in program.remarks:
-        typer.echo(f"{program.name}:{each.line}: {each.weight.value}: {each.text}")
+    for remark in program.remarks:
+        typer.echo(f"{program.name}:{remark.line}: {remark.weight.value}: {remark.text}")
 
 
 def _sum_up(programs: list[PortedProgram], *, written: bool) -> None:
-    changed = sum(each.after != each.before for each in programs)
-    by_hand = sum(each.needs_a_hand for each in programs)
+    changed = sum(program.after != program.before for program in programs)
+    by_hand = sum(program.needs_a_hand for program in programs)
     verb = "changed" if written else "to change (--write changes, --diff shows)"
     typer.echo(f"{len(programs)} programs: {changed} {verb}, {by_hand} need a hand")
 

@@ -93,13 +93,13 @@ def _make(path: Path) -> None:
     """Write an archive; it is whole or not there."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="making-", dir=path.parent) as directory:
-        made = Path(directory, path.name)
-        options = f"{_JAVA_OPTIONS} {resolve_name(_WRITING)(made)}"
+        archive = Path(directory, path.name)
+        options = f"{_JAVA_OPTIONS} {resolve_name(_WRITING)(archive)}"
         command = [sys.executable, "-P", "-c", _PROGRAM, options, directory]
         ran = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - our own program
-        if ran.returncode or not made.exists():
+        if ran.returncode or not archive.exists():
             raise EnvironmentSetupError(
                 f"the archive of Spark's classes was not made: {ran.stderr.strip()[-500:]}",
                 hint="Run penstock doctor --job. Jobs run without the archive, they only start later.",
             )
-        made.replace(path)
+        archive.replace(path)

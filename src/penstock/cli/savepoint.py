@@ -60,8 +60,8 @@ def savepoint(
     def action() -> int:
         limit = None if timeout is None else duration("--timeout", timeout)
         taken, unnamed = take_savepoint(job_dir, target, console, stop=stop, limit=limit)
-        made = {"path": taken, "operators_without_uid": [*unnamed]}
-        typer.echo(json_module.dumps(made, ensure_ascii=False) if json else taken)
+        record = {"path": taken, "operators_without_uid": [*unnamed]}
+        typer.echo(json_module.dumps(record, ensure_ascii=False) if json else taken)
         if unnamed:
             console.print(Text(unnamed_state(unnamed), style="yellow"), soft_wrap=True)
         return 0

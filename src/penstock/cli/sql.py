@@ -185,8 +185,8 @@ class TypedLines:
             return None
 
     def _complete(self, begin: str, number: int) -> str | None:
-        found = [name for name in self._names() if name.upper().startswith(begin.upper())]
-        return found[number] if number < len(found) else None
+        names = [name for name in self._names() if name.upper().startswith(begin.upper())]
+        return names[number] if number < len(names) else None
 
 
 class PipedLines:

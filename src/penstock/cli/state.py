@@ -117,9 +117,9 @@ def show(
     def action() -> None:
         small = resolve_name(SMALL_STATE)(path)
         read = _entries_with_spark if small is None else partial(_entries_here, small)
-        found = read(_Selection(path, uid, name, key, limit + 1))
-        show_rows(found[:limit], json=json, empty="no entries", texts={"key", "map_key", "value"})
-        if len(found) > limit:
+        entries = read(_Selection(path, uid, name, key, limit + 1))
+        show_rows(entries[:limit], json=json, empty="no entries", texts={"key", "map_key", "value"})
+        if len(entries) > limit:
             note(f"there are more than {limit:,} entries; --limit shows more")
 
     _run(action, verbose=verbose)
@@ -228,10 +228,10 @@ def _names(path: Path) -> list[dict[str, Any]]:
 
 def _entries_with_spark(selection: _Selection) -> list[dict[str, Any]]:
     entries = resolve_name(READ_STATE)(selection.path, selection.uid, selection.name, as_text=True)
-    columns = [each for each in entries.columns if each not in _SOLE_KEYS]
+    columns = [column for column in entries.columns if column not in _SOLE_KEYS]
     if selection.keys() and "key" in columns:
         entries = entries.where(entries["key"].isin(*selection.keys()))
-    order = [each for each in columns if each != "value"]
+    order = [column for column in columns if column != "value"]
     return [row.asDict() for row in entries.orderBy(*order).limit(selection.limit).collect()]
 
 
@@ -239,11 +239,11 @@ def _entries_here(small: Any, selection: _Selection) -> list[dict[str, Any]]:
     columns, rows = small.entries(selection.uid, selection.name)
     keys = selection.keys()
     if keys and "key" in columns:
-        at = columns.index("key")
-        rows = (row for row in rows if row[at] in keys)
-    order = [index for index, each in enumerate(columns) if each not in (*_SOLE_KEYS, "value")]
-    found = resolve_name(IN_ORDER)(rows, order)
-    return [dict(zip(columns, row, strict=True)) for row in found[: selection.limit]]
+        position = columns.index("key")
+        rows = (row for row in rows if row[position] in keys)
+    order = [index for index, column in enumerate(columns) if column not in (*_SOLE_KEYS, "value")]
+    chosen = resolve_name(IN_ORDER)(rows, order)
+    return [dict(zip(columns, row, strict=True)) for row in chosen[: selection.limit]]
 
 
 def _run(action: Callable[[], None], *, verbose: bool) -> None:

@@ -65,8 +65,8 @@ def _behind(seconds: float) -> str:
 def _error(error: dict[str, str]) -> Text:
     code = f"[{error['code']}] " if "code" in error else ""
     fix = f"\n  fix: {error['hint']}" if "hint" in error else ""
-    at = f"\n  at: {error['origin']}" if "origin" in error else ""
-    return Text(f"{code}{error['problem']}{fix}{at}", style="red")
+    place = f"\n  at: {error['origin']}" if "origin" in error else ""
+    return Text(f"{code}{error['problem']}{fix}{place}", style="red")
 
 
 def _run_table(runs: list[dict[str, Any]]) -> Table:
@@ -87,16 +87,16 @@ def _run_table(runs: list[dict[str, Any]]) -> Table:
 
 def _round_table(rounds: list[dict[str, Any]]) -> Table:
     table = _table("round", "progress", "records", "speed", "position")
-    for each in rounds:
-        is_over = each["finished_ms"] is not None
-        share = "" if is_over or each["progress"] is None else f", {each['progress']:.0%}"
+    for view in rounds:
+        is_over = view["finished_ms"] is not None
+        share = "" if is_over or view["progress"] is None else f", {view['progress']:.0%}"
         _add_row(
             table,
-            f"{each['number']}",
-            f"{'done in' if is_over else 'since'} {human_duration(each['seconds'])}{share}",
-            f"{each['records']:,}",
-            "".join(rate(each["records"], each["seconds"])),
-            where_round_stands(each["behind"], is_last=each["is_last"]) if is_over else "",
+            f"{view['number']}",
+            f"{'done in' if is_over else 'since'} {human_duration(view['seconds'])}{share}",
+            f"{view['records']:,}",
+            "".join(rate(view["records"], view["seconds"])),
+            where_round_stands(view["behind"], is_last=view["is_last"]) if is_over else "",
         )
     return table
 
@@ -144,17 +144,17 @@ def _pending(run: dict[str, Any]) -> str:
 
 def _operator_table(operators: list[dict[str, Any]]) -> Table:
     table = _table("operator", "uid", "records in", "out", "busy", "state", "subtasks")
-    for each in operators:
-        name = f"{'  ' * each['level']}{each['name']}"
+    for operator in operators:
+        name = f"{'  ' * operator['level']}{operator['name']}"
         _add_row(
             table,
             name,
-            each["uid"],
-            f"{each['records']:,}",
-            "" if each["records_out"] is None else f"{each['records_out']:,}",
-            f"{each['busy_seconds']:.1f} s",
-            _state_and_late(each),
-            _hot(each),
+            operator["uid"],
+            f"{operator['records']:,}",
+            "" if operator["records_out"] is None else f"{operator['records_out']:,}",
+            f"{operator['busy_seconds']:.1f} s",
+            _state_and_late(operator),
+            _hot(operator),
         )
     return table
 
@@ -181,15 +181,15 @@ def _hot(operator: dict[str, Any]) -> Text:
 
 def _sink_table(sinks: list[dict[str, Any]]) -> Table:
     table = _table("sink", "uid", "records", "commits", "took", "files", "size")
-    for each in sinks:
-        files, size = each["files"], each["bytes"]
+    for sink in sinks:
+        files, size = sink["files"], sink["bytes"]
         _add_row(
             table,
-            each["name"],
-            each["uid"],
-            f"{each['records']:,}",
-            f"{each['commits']:,}",
-            human_duration(each["commit_seconds"]),
+            sink["name"],
+            sink["uid"],
+            f"{sink['records']:,}",
+            f"{sink['commits']:,}",
+            human_duration(sink["commit_seconds"]),
             "" if files is None else f"{files:,}",
             "" if size is None else human_bytes(size),
         )
@@ -203,7 +203,7 @@ _NUMBERS = frozenset(
 
 def _add_row(table: Table, *cells: str | Text) -> None:
     """Add a row in which brackets, which names may have, are no markup."""
-    table.add_row(*(Text(each) if isinstance(each, str) else each for each in cells))
+    table.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in cells))
 
 
 def _table(*columns: str) -> Table:
@@ -242,12 +242,12 @@ def status(
 
     def action() -> int:
         limit = None if max_behind is None else duration("--max-behind", max_behind)
-        found = JobObserver.at(job_dir).status()
+        job_status = JobObserver.at(job_dir).status()
         if json:
-            typer.echo(json_module.dumps(found, ensure_ascii=False))
+            typer.echo(json_module.dumps(job_status, ensure_ascii=False))
         else:
-            _console().print(status_text(found))
-        return _exit_status(found, limit, console)
+            _console().print(status_text(job_status))
+        return _exit_status(job_status, limit, console)
 
     raise typer.Exit(exit_status(action, console, verbose=verbose, advice=lambda _: "stopped"))
 
@@ -274,12 +274,12 @@ def top(
             return 0
         with Live(console=console, auto_refresh=False, transient=True) as live:
             while True:
-                found = observer.status()
-                live.update(status_text(found), refresh=True)
-                if found["status"] in OVER or found["status"] == LOST:
+                job_status = observer.status()
+                live.update(status_text(job_status), refresh=True)
+                if job_status["status"] in OVER or job_status["status"] == LOST:
                     break
                 time.sleep(pause.total_seconds())
-        console.print(status_text(found))
+        console.print(status_text(job_status))
         return 0
 
     raise typer.Exit(

@@ -279,7 +279,7 @@ def file_system(path: Path) -> str:
     for line in _MOUNTS.read_text(encoding="utf-8", errors="surrogateescape").splitlines():
         _, mounted, kind, *_ = line.split(" ")
         kinds[Path(mounted.replace("\\040", " "))] = kind
-    return next((kinds[each] for each in (resolved, *resolved.parents) if each in kinds), "unknown")
+    return next((kinds[path] for path in (resolved, *resolved.parents) if path in kinds), "unknown")
 
 
 def _status_beside_lock(path: Path) -> int:
@@ -292,5 +292,5 @@ def _status_beside_lock(path: Path) -> int:
 
 @contextmanager
 def _scratch(path: Path) -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix=".penstock-doctor-", dir=path) as made:
-        yield Path(made)
+    with tempfile.TemporaryDirectory(prefix=".penstock-doctor-", dir=path) as scratch:
+        yield Path(scratch)
