@@ -81,8 +81,8 @@ def advice_for(view: JobView, catch_up_seconds: float, key_groups: int) -> tuple
         measured = [(run, _measured(run)) for run in newest.values()]
     if parallelism is None:
         return ()
-    sizes = [each["state_bytes"] for each in operators if each["state_bytes"] is not None]
-    hot = tuple(each["uid"] for each in operators if each["hot_subtask"] is not None)
+    sizes = [entry["state_bytes"] for entry in operators if entry["state_bytes"] is not None]
+    hot = tuple(entry["uid"] for entry in operators if entry["hot_subtask"] is not None)
     state = sum(sizes) if sizes else None
     return tuple(
         _advice(run, batches, parallelism, catch_up_seconds, key_groups, state, hot)
@@ -111,8 +111,8 @@ def _advice(
     read = last.total_records - first.total_records + first.records
     growth = (last.records_behind or 0) - (first.records_behind or 0)
     arriving = max(0.0, (read + growth) / span)
-    busy = max(sum(each.seconds for each in batches), 1e-3)
-    capacity = sum(each.records for each in batches) / busy
+    busy = max(sum(batch.seconds for batch in batches), 1e-3)
+    capacity = sum(batch.records for batch in batches) / busy
     needed = arriving + (run.records_behind or 0) / catch_up_seconds
     wished = ceil(parallelism * needed / (UTILIZATION * capacity)) if capacity else parallelism
     advised = min(max(1, wished), key_groups)

@@ -110,7 +110,9 @@ class Delivery:
 
     def _bound(self) -> None:
         while len(self._buffer) > self._most_waiting:
-            first = next(k for k, each in self._buffer.items() if not isinstance(each, JobStarted))
+            first = next(
+                k for k, event in self._buffer.items() if not isinstance(event, JobStarted)
+            )
             del self._buffer[first]
             self._lost += 1
 
@@ -163,5 +165,5 @@ class Delivery:
     def _put_back(self, taken: dict[_Key, JobEvent]) -> None:
         with self._changed:
             newer = self._buffer
-            self._buffer = {key: each for key, each in taken.items() if key not in newer} | newer
+            self._buffer = {key: event for key, event in taken.items() if key not in newer} | newer
             self._bound()

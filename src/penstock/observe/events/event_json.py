@@ -78,7 +78,7 @@ def summary_of(value: MetricValue | MetricSummary) -> MetricSummary:
         return value
     kind, describe = _METRICS[type(value)]
     values = describe(value)
-    return MetricSummary(kind, {name: _written(each) for name, each in values.items()})
+    return MetricSummary(kind, {name: _written(part) for name, part in values.items()})
 
 
 def _written(value: Any) -> Any:
@@ -88,15 +88,15 @@ def _written(value: Any) -> Any:
 
 def to_json(event: JobEvent) -> dict[str, Any]:
     """Return the object of an event; `json.dumps` accepts it."""
-    made: dict[str, Any] = {"v": VERSION, "event": type(event).__name__, "at_ms": event.at_ms}
-    for each in fields(event):
-        value = getattr(event, each.name)
-        if each.name != "at_ms" and value != _default(each):
-            made[each.name] = value
-    if "metrics" in made:
-        summaries = {name: summary_of(value) for name, value in made["metrics"].items()}
-        made["metrics"] = {name: {"kind": s.kind, **s.values} for name, s in summaries.items()}
-    return made
+    encoded: dict[str, Any] = {"v": VERSION, "event": type(event).__name__, "at_ms": event.at_ms}
+    for field in fields(event):
+        value = getattr(event, field.name)
+        if field.name != "at_ms" and value != _default(field):
+            encoded[field.name] = value
+    if "metrics" in encoded:
+        summaries = {name: summary_of(value) for name, value in encoded["metrics"].items()}
+        encoded["metrics"] = {name: {"kind": s.kind, **s.values} for name, s in summaries.items()}
+    return encoded
 
 
 def to_line(event: JobEvent) -> str:
@@ -119,7 +119,7 @@ def from_json(encoded: Mapping[str, Any]) -> JobEvent | None:
     kind = _CLASSES.get(str(encoded.get("event")))
     if kind is None or encoded.get("v") != VERSION or type(encoded.get("at_ms", 0)) is not int:
         return None
-    known = {each.name for each in fields(kind)}
+    known = {field.name for field in fields(kind)}
     values = {name: value for name, value in encoded.items() if name in known}
     try:
         if "metrics" in values:
@@ -139,10 +139,10 @@ def from_json(encoded: Mapping[str, Any]) -> JobEvent | None:
 def from_line(line: str) -> JobEvent | None:
     """Return the event of a line; None if it is torn or of another version."""
     try:
-        found = json.loads(line)
+        encoded = json.loads(line)
     except ValueError:
         return None
-    return from_json(found) if isinstance(found, dict) else None
+    return from_json(encoded) if isinstance(encoded, dict) else None
 
 
 def _default(field: Field[Any]) -> Any:
@@ -156,9 +156,9 @@ class JsonFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line, without a line break."""
-        at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        moment = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         line = {
-            "time": at.replace("+00:00", "Z"),
+            "time": moment.replace("+00:00", "Z"),
             "level": record.levelname,
             "logger": record.name,
             "message": record.getMessage(),
@@ -166,9 +166,9 @@ class JsonFormatter(logging.Formatter):
         event = getattr(record, "event", None)
         about = {}
         if isinstance(event, JobEventBase):
-            found = to_json(event)  # type: ignore[arg-type]  # every class of events is in the union
-            about = {name: found.pop(name, "") for name in ("job_id", "job_name")}
-            about["event"] = found
+            encoded = to_json(event)  # type: ignore[arg-type]  # every class of events is in the union
+            about = {name: encoded.pop(name, "") for name in ("job_id", "job_name")}
+            about["event"] = encoded
         error = {"error": self.formatException(record.exc_info)} if record.exc_info else {}
         return encodable(json.dumps(line | about | error, ensure_ascii=False, default=str))
 

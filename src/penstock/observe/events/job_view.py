@@ -132,10 +132,10 @@ class JobView(JobListener):
             >>> JobView.of([began, JobEnded("FINISHED", job_id="1")]).status
             'FINISHED'
         """
-        made = cls()
+        view = cls()
         for event in events:
-            made.on_event(event)
-        return made
+            view.on_event(event)
+        return view
 
     def on_event(self, event: JobEvent) -> None:
         """Add an event; those of other jobs are ignored."""
@@ -210,9 +210,9 @@ class JobView(JobListener):
                 before.begin_again(event.at_ms)
                 return
             before.finished_ms, before.outcome = event.at_ms, FAILED
-        for each in self.runs:
-            if each.pipeline == event.pipeline:
-                each.micro_batches.clear()  # no reader needs those of a run that is over
+        for earlier in self.runs:
+            if earlier.pipeline == event.pipeline:
+                earlier.micro_batches.clear()  # no reader needs those of a run that is over
         run = RunView(event.name, event.kind, event.reads, event.pipeline, event.at_ms)
         self.runs.append(run)
 

@@ -45,9 +45,9 @@ def of_runs(value: Callable[[RunView, int], float | None]) -> Callable[[JobView,
 
     def read(view: JobView, now_ms: int) -> Samples:
         for (pipeline, name), run in _latest(view).items():
-            found = value(run, now_ms)
-            if found is not None:
-                yield (pipeline, name), found
+            sample = value(run, now_ms)
+            if sample is not None:
+                yield (pipeline, name), sample
 
     return read
 

@@ -72,7 +72,7 @@ class RoundViews:
             view.finished_ms, view.behind, view.is_last = event.at_ms, event.behind, event.is_last
         else:
             view.progress = event.progress
-        earlier = [each for each in self.views if each.number < event.number]
+        earlier = [other for other in self.views if other.number < event.number]
         self.views = [*earlier, view][-_MOST_ROUNDS:]
 
     def of_next_driver(self, *, has_begun: bool) -> RoundViews:

@@ -67,7 +67,7 @@ class Behind:
 
     def shift(self, ms: int) -> None:
         """Move the moments of all measurements, after the clock was set."""
-        self._heads = deque((at + ms, head) for at, head in self._heads)
+        self._heads = deque((moment + ms, head) for moment, head in self._heads)
         self._measured_ms += ms
         if self._pending_since_ms is not None:
             self._pending_since_ms += ms
@@ -190,7 +190,7 @@ class RunView:
         """Move all times, after the clock was set."""
         self.started_ms += ms
         self.finished_ms = None if self.finished_ms is None else self.finished_ms + ms
-        moved = [replace(each, at_ms=each.at_ms + ms) for each in self.micro_batches]
+        moved = [replace(batch, at_ms=batch.at_ms + ms) for batch in self.micro_batches]
         self.micro_batches = deque(moved, maxlen=_MOST_MICRO_BATCHES)
         self._behind.shift(ms)
 
@@ -208,7 +208,7 @@ class RunView:
             return None
         since = max(now_ms - _RECENT_MS, self.started_ms)
         # Totals, because a log of events need not have every micro-batch.
-        before = [each for each in self.micro_batches if each.at_ms <= since]
+        before = [batch for batch in self.micro_batches if batch.at_ms <= since]
         begin = before[-1].total_records if before else 0
         if not before and self.started_ms < since:
             begin = self.micro_batches[0].total_records - self.micro_batches[0].records
@@ -239,5 +239,5 @@ def _with_splits(
     merged = dict(known)
     for source, marks in new.items():
         now = {**known.get(source, {}), **marks}
-        merged[source] = dict(sorted(now.items(), key=lambda each: each[1])[:_MOST_SPLITS])
+        merged[source] = dict(sorted(now.items(), key=lambda pair: pair[1])[:_MOST_SPLITS])
     return merged

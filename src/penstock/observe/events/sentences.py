@@ -110,7 +110,7 @@ def _(event: MetricsReported, run: str) -> str:
 
 @sentence.register
 def _(event: RunFinished, run: str) -> str:
-    speed = "".join(f" ({each})" for each in rate(event.records, event.seconds))
+    speed = "".join(f" ({text})" for text in rate(event.records, event.seconds))
     how = ", stopped after" if event.outcome == STOPPED else " in"
     return (
         f"{run}: {records(event.records)}{how} {human_duration(event.seconds)}{speed}{_late(event)}"
@@ -124,8 +124,8 @@ def _late(event: MicroBatch | RunFinished) -> str:
 
 @sentence.register
 def _(event: Switched, run: str) -> str:  # noqa: ARG001
-    at = "" if event.watermark_ms is None else f" at watermark {instant(event.watermark_ms)}"
-    return f"switched in {human_duration(event.seconds)}{at}"
+    place = "" if event.watermark_ms is None else f" at watermark {instant(event.watermark_ms)}"
+    return f"switched in {human_duration(event.seconds)}{place}"
 
 
 @sentence.register
@@ -135,7 +135,7 @@ def _(event: RoundProgress, run: str) -> str:  # noqa: ARG001
 
 @sentence.register
 def _(event: RoundFinished, run: str) -> str:  # noqa: ARG001
-    speed = "".join(f" ({each})" for each in rate(event.records, event.seconds))
+    speed = "".join(f" ({text})" for text in rate(event.records, event.seconds))
     took = f"{records(event.records)} in {human_duration(event.seconds)}{speed}"
     return (
         f"round {event.number}: {took}, {where_round_stands(event.behind, is_last=event.is_last)}"
@@ -146,7 +146,7 @@ def where_round_stands(behind: Sequence[Mapping[str, Any]], *, is_last: bool) ->
     """Return the distance of a round of an upgrade to the old job, in words."""
     if is_last:
         return "at the position of the old job, which has stopped"
-    parts = [f"{each['ahead']:,} {each['unit']} of {each['source']}" for each in behind]
+    parts = [f"{source['ahead']:,} {source['unit']} of {source['source']}" for source in behind]
     return f"behind the old job by {', '.join(parts)}" if parts else "not behind the old job"
 
 
@@ -229,7 +229,7 @@ def _measured(value: MetricValue | MetricSummary) -> str:
 
 @_measured.register
 def _(value: MetricSummary) -> str:
-    return ", ".join(f"{name} {each}" for name, each in value.values.items() if each is not None)
+    return ", ".join(f"{name} {part}" for name, part in value.values.items() if part is not None)
 
 
 @_measured.register

@@ -41,11 +41,11 @@ def status_json(view: JobView, status: str, now_ms: int) -> dict[str, Any]:
                 _run_json(run, now_ms if is_live else view.last_ms, is_lost=status == LOST)
                 for run in view.runs
             ],
-            "rounds": [each.to_json() for each in view.rounds.views],
+            "rounds": [round_view.to_json() for round_view in view.rounds.views],
             "operators": list(_operators(view)),
             "sinks": list(_sinks(view)),
             "savepoints": [
-                each.path for each in view.savepoints if isinstance(each, SavepointTaken)
+                event.path for event in view.savepoints if isinstance(event, SavepointTaken)
             ],
         }
 
@@ -114,8 +114,8 @@ def _readings(reported: MetricsReported, uid: str) -> dict[str, int | None]:
     def reading(name: str) -> int | None:
         metric = reported.metrics.get(f"{uid}.{name}")
         values = {} if metric is None else summary_of(metric).values
-        found = values.get("count", values.get("value"))
-        return found if isinstance(found, int) else None  # a metric of a function may have the name
+        count = values.get("count", values.get("value"))
+        return count if isinstance(count, int) else None  # a metric of a function may have the name
 
     mark = reading(WATERMARK)
     return {

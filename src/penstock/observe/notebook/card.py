@@ -120,8 +120,8 @@ def _lines(table: CardTable) -> Iterable[str]:
         return []
     cells = [list(table.columns), *([str(value) for value in row] for row in table.rows)]
     widths = [max(len(row[column]) for row in cells) for column in range(len(table.columns))]
-    made = [
+    lines = [
         "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
         for row in cells
     ]
-    return [*([table.title] if table.title else []), *made]
+    return [*([table.title] if table.title else []), *lines]

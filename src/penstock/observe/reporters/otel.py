@@ -353,12 +353,12 @@ def _meter_provider(resource: Any, interval: timedelta, endpoint: str | None) ->
 def _tracer_provider(resource: Any, endpoint: str | None) -> Any:
     exporters = EXTRAS["otel"].load("opentelemetry.exporter.otlp.proto.http.trace_exporter")
     processors = EXTRAS["otel"].load("opentelemetry.sdk.trace.export")
-    made = EXTRAS["otel"].load("opentelemetry.sdk.trace").TracerProvider(resource=resource)
+    provider = EXTRAS["otel"].load("opentelemetry.sdk.trace").TracerProvider(resource=resource)
     exporter = exporters.OTLPSpanExporter(
         endpoint=_path(endpoint, "traces"), timeout=_EXPORT_SECONDS
     )
-    made.add_span_processor(processors.BatchSpanProcessor(exporter))
-    return made
+    provider.add_span_processor(processors.BatchSpanProcessor(exporter))
+    return provider
 
 
 def _path(endpoint: str | None, signal: str) -> str | None:

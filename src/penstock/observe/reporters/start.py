@@ -72,10 +72,10 @@ _CLIENT = "openlineage.client.client"
 
 def start_openlineage(configuration: Configuration) -> None:
     """Begin to send; it ends with the process."""
-    made = _client(configuration.get(OPENLINEAGE_URL))
+    emit = _client(configuration.get(OPENLINEAGE_URL)).emit
     namespace = configuration.get(OPENLINEAGE_NAMESPACE) or os.environ.get("OPENLINEAGE_NAMESPACE")
     interval_ms = configuration.get(OPENLINEAGE_INTERVAL) // _MILLISECOND
-    listener = LineageListener(made.emit, namespace=namespace or "default", interval_ms=interval_ms)
+    listener = LineageListener(emit, namespace=namespace or "default", interval_ms=interval_ms)
     add_listener(listener)
 
 
@@ -83,18 +83,18 @@ def _client(url: str | None) -> Any:
     factory = EXTRAS["openlineage"].load(_CLIENT).OpenLineageClient
     if url is not None:
         return factory(config={"transport": _transport(url)})
-    made = factory()
-    if made.transport.kind == "console" and not made.config.transport:
+    client = factory()
+    if client.transport.kind == "console" and not client.config.transport:
         raise EnvironmentSetupError(
             "openlineage.enabled is set, and there is no receiver",
             hint="Set openlineage.url, such as http://localhost:5000, or OPENLINEAGE_URL.",
         )
-    return made
+    return client
 
 
 def _transport(url: str) -> dict[str, Any]:
     # The listener tries again, so the client does not.
-    found: dict[str, Any] = {
+    transport: dict[str, Any] = {
         "type": "http",
         "url": url,
         "timeout": _REQUEST_SECONDS,
@@ -102,10 +102,10 @@ def _transport(url: str) -> dict[str, Any]:
     }
     endpoint, key = os.environ.get("OPENLINEAGE_ENDPOINT"), os.environ.get("OPENLINEAGE_API_KEY")
     if endpoint:
-        found["endpoint"] = endpoint
+        transport["endpoint"] = endpoint
     if key:
-        found["auth"] = {"type": "api_key", "apiKey": key}
-    return found
+        transport["auth"] = {"type": "api_key", "apiKey": key}
+    return transport
 
 
 _logger = logging.getLogger("penstock")

@@ -78,27 +78,27 @@ def page_json(view: JobView, views: Iterable[JobView], now_ms: int) -> dict[str,
             "now_ms": now_ms,
             "sources": dict(view.metrics.sources) if view.metrics is not None else {},
             "state": dict(view.metrics.state) if view.metrics is not None else {},
-            "jobs": [{"id": each.job_id, "name": each.job_name} for each in views],
+            "jobs": [{"id": job.job_id, "name": job.job_name} for job in views],
             "micro_batches": [
                 {
-                    "number": each.number,
-                    "records": each.records,
-                    "seconds": each.seconds,
-                    "durations": dict(each.durations),
+                    "number": batch.number,
+                    "records": batch.records,
+                    "seconds": batch.seconds,
+                    "durations": dict(batch.durations),
                 }
-                for each in batches
+                for batch in batches
             ],
             "savepoints": [
                 {
-                    "path": each.path,
-                    "seconds": each.seconds,
-                    "size_bytes": each.size_bytes,
-                    "at_ms": each.at_ms,
+                    "path": event.path,
+                    "seconds": event.seconds,
+                    "size_bytes": event.size_bytes,
+                    "at_ms": event.at_ms,
                     "problem": None,
                 }
-                if isinstance(each, SavepointTaken)
-                else {"path": None, "problem": each.problem, "at_ms": each.at_ms}
-                for each in view.savepoints
+                if isinstance(event, SavepointTaken)
+                else {"path": None, "problem": event.problem, "at_ms": event.at_ms}
+                for event in view.savepoints
             ],
         }
 

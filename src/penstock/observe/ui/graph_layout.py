@@ -65,7 +65,7 @@ def _drawn(
     for edge in edges:
         graph.edge(edge["source"], edge["target"])
     drawing = graphlay.layout(graph, options={"direction": "topbottom"})
-    lines = [[(at["x"], at["y"]) for at in edge["points"]] for edge in drawing.edges]
+    lines = [[(place["x"], place["y"]) for place in edge["points"]] for edge in drawing.edges]
     corners = [
         (
             node["center"]["x"] - node["size"]["width"] / 2,

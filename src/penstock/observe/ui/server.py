@@ -137,9 +137,9 @@ def application(
 
     def status(_: Any) -> Any:
         now_ms = time.time_ns() // 1_000_000
-        found = [status_json(view, view.state, now_ms) for view in views()]
+        jobs = [status_json(view, view.state, now_ms) for view in views()]
         # Names of files may have characters that no encoding has; JSON's escapes have all.
-        return responses.Response(json.dumps(found), media_type="application/json")
+        return responses.Response(json.dumps(jobs), media_type="application/json")
 
     def refused(_: Any, error: PenstockError) -> Any:
         return responses.PlainTextResponse(f"{error.problem}\n", status_code=503)
@@ -295,18 +295,18 @@ class UiServer:
 
 def _listening(address: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
-    made = socket.socket(family, socket.SOCK_STREAM)
+    listening = socket.socket(family, socket.SOCK_STREAM)
     try:
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        made.bind((address, port))
-        made.listen(_BACKLOG)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((address, port))
+        listening.listen(_BACKLOG)
     except OSError as cause:
-        made.close()
+        listening.close()
         raise EnvironmentSetupError(
             f"ui.port={port} of {address} cannot be listened on: {cause}",
             hint="Choose another port, or 0 for any free one.",
         ) from cause
-    return made
+    return listening
 
 
 _servers: dict[tuple[str, int], UiServer] = {}
@@ -342,17 +342,19 @@ def serve(configuration: Configuration) -> UiServer | None:
     address = configuration.get(UI_ADDRESS)
     names = own_names((configuration.get(UI_HOSTS) or "").split(","))
     with _lock:
-        made = _servers.get((address, port))
-        if made is None:
+        server = _servers.get((address, port))
+        if server is None:
             token = configuration.get(UI_TOKEN)
             # Without a token, or a caller that receives it, no client may change a job.
             controls = CONTROLS if token or _announced else None
-            made = UiServer(_views.views, address, port, names, controls, token)
+            server = UiServer(_views.views, address, port, names, controls, token)
             if not _servers:
                 add_listener(_views)
                 atexit.register(_close_servers)
-            _servers[address, port] = made
-            _logger.info("jobs are shown at %s, their metrics at %s/metrics", made.url, made.url)
+            _servers[address, port] = server
+            _logger.info(
+                "jobs are shown at %s, their metrics at %s/metrics", server.url, server.url
+            )
             for announce in _announced:
-                announce(made)
-        return made
+                announce(server)
+        return server
