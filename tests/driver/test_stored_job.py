@@ -137,11 +137,11 @@ def elsewhere(job: StoredPath, epoch: int = 1) -> StoredPath:
     """Let a driver of another machine be the newest one; return its sign of life."""
     drivers = job / DRIVERS
     own = drivers / f"{epoch:012}.json"
-    own.store.create(own.at, encode_verified({"epoch": epoch, "token": "x"}))
+    own.store.create(own.address, encode_verified({"epoch": epoch, "token": "x"}))
     identity = replace(ProcessIdentity.own(), host="other", boot="other", namespace="other")
     alive = drivers / f"{epoch:012}.alive"
     payload = {"driver": identity.to_json(), "jvm": None}
-    alive.store.write(alive.at, encode_verified(payload))
+    alive.store.write(alive.address, encode_verified(payload))
     return alive
 
 
@@ -164,7 +164,7 @@ def test_a_driver_of_another_machine_that_gives_a_sign_of_life_is_running(
     monkeypatch.setattr(stored_lock, "_LOOK_SECONDS", 0.05)
     alive = elsewhere(job)
     data = alive.read_bytes()
-    timer = threading.Timer(0.2, lambda: alive.store.write(alive.at, data))
+    timer = threading.Timer(0.2, lambda: alive.store.write(alive.address, data))
     timer.start()
     with pytest.raises(JobLockedError, match="on other"):
         StoredLock.take(job)
@@ -202,7 +202,7 @@ def test_a_damaged_step_is_an_error(job: StoredPath) -> None:
     lock = StoredLock.take(job)
     recording(job, lock.fence).record("a", {"n": 1}, lock.fence)
     (path,) = (job / STEPS / "000000000001").glob("*-a.json")
-    path.store.write(path.at, path.read_bytes().replace(b"1", b"2"))
+    path.store.write(path.address, path.read_bytes().replace(b"1", b"2"))
     with pytest.raises(JobDirectoryError, match="is damaged"):
         steps_of(job).read("a")
     lock.release()
@@ -299,7 +299,7 @@ def test_a_job_that_has_not_begun_is_forgotten(job: StoredPath, plan: PhysicalPl
 
 
 def test_a_place_with_other_objects_is_refused(job: StoredPath, plan: PhysicalPlan) -> None:
-    job.store.write((job / "report.csv").at, b"")
+    job.store.write((job / "report.csv").address, b"")
     with pytest.raises(JobDirectoryError, match=r"report\.csv"):
         JobDirectory.open(job, plan, "one")
 
@@ -308,13 +308,13 @@ def test_a_zombie_removes_nothing_that_its_successor_has_put(
     job: StoredPath, plan: PhysicalPlan, store: MemoryStore
 ) -> None:
     zombie = JobDirectory.open(job, plan, "one")
-    store.write((job / "run-0" / "snapshot" / "old").at, b"")
+    store.write((job / "run-0" / "snapshot" / "old").address, b"")
 
     def succeed(call: str) -> None:
         if call == "list":
             store.after = lambda _: None
             abandoned(job).release()
-            store.write((job / "run-0" / "snapshot" / "new").at, b"")
+            store.write((job / "run-0" / "snapshot" / "new").address, b"")
 
     store.after = succeed
     with pytest.raises(JobFencedError):

@@ -135,7 +135,7 @@ def test_a_new_file_that_is_dropped_leaves_nothing(job: JobPath, size: int) -> N
     file.discard()
     assert list(job.iterdir()) == []
     if isinstance(job, StoredPath):
-        assert job.store.uploads(job.at) == []
+        assert job.store.uploads(job.address) == []
 
 
 def test_parquet_is_written_and_read(job: JobPath) -> None:

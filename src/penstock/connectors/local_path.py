@@ -65,7 +65,7 @@ def sink_errors(path: JobPath | ObjectPath, doing: str, origin: CallSite | None)
         yield
     except OSError as cause:
         file = f" ({cause.filename})" if cause.filename else ""
-        stored = path.at if isinstance(path, StoredPath) else path
+        stored = path.address if isinstance(path, StoredPath) else path
         hints = object_hints(stored.scheme) if isinstance(stored, ObjectPath) else HINTS
         raise SinkError(
             f"cannot {doing} in {path}: {cause.strerror or cause}{file}",

@@ -165,12 +165,14 @@ class AzureStore(ObjectStore):
         """Return the facts of an object, None if there is none."""
         try:
             with azure_errors(self.settings, path):
-                found = self._blob(path).get_blob_properties(cls=_with_headers).headers
+                headers = self._blob(path).get_blob_properties(cls=_with_headers).headers
         except FileNotFoundError:
             return None
-        age = parsedate_to_datetime(found["Date"]) - parsedate_to_datetime(found["Last-Modified"])
-        writer = found.get(f"x-ms-meta-{WRITER}")
-        return ObjectFacts(int(found["Content-Length"]), float(age.total_seconds()), writer)
+        age = parsedate_to_datetime(headers["Date"]) - parsedate_to_datetime(
+            headers["Last-Modified"]
+        )
+        writer = headers.get(f"x-ms-meta-{WRITER}")
+        return ObjectFacts(int(headers["Content-Length"]), float(age.total_seconds()), writer)
 
     def list_below(self, directory: ObjectPath) -> list[ObjectPath]:
         """Return all objects below a path, in order of their keys."""
@@ -180,11 +182,11 @@ class AzureStore(ObjectStore):
         """Yield the names directly below a path; see `ObjectStore.names_in`."""
         length = len(directory.prefix)
         with azure_errors(self.settings, directory):
-            found = self._container(directory).walk_blobs(
+            blobs = self._container(directory).walk_blobs(
                 name_starts_with=directory.prefix or None, delimiter="/"
             )
-            for page in found.by_page():
-                yield from sorted({each.name[length:].rstrip("/") for each in page})
+            for page in blobs.by_page():
+                yield from sorted({blob.name[length:].rstrip("/") for blob in page})
 
     def write(self, path: ObjectPath, data: bytes) -> None:
         """Write an object; one of that name is replaced."""
@@ -242,8 +244,8 @@ class AzureStore(ObjectStore):
             if not blob.size
         ]
         with ThreadPoolExecutor(AT_ONCE) as threads:
-            found = threads.map(self._open_uploads, empty)
-            return [upload for uploads in found for upload in uploads]
+            results = threads.map(self._open_uploads, empty)
+            return [upload for uploads in results for upload in uploads]
 
     def _container(self, path: ObjectPath) -> Any:
         return container_client(self.settings, path.bucket)
@@ -253,10 +255,10 @@ class AzureStore(ObjectStore):
 
     def _blobs(self, directory: ObjectPath, what: str) -> Iterator[Any]:
         with azure_errors(self.settings, directory):
-            found = self._container(directory).list_blobs(
+            blobs = self._container(directory).list_blobs(
                 name_starts_with=directory.prefix or None, include=[what]
             )
-            yield from (blob for blob in found if _FOLDER not in (blob.metadata or ()))
+            yield from (blob for blob in blobs if _FOLDER not in (blob.metadata or ()))
 
     def _put(self, path: ObjectPath, data: bytes, **more: Any) -> None:
         self._blob(path).upload_blob(data, length=len(data), validate_content=True, **more)

@@ -81,18 +81,18 @@ def _client(settings: GoogleSettings, _process: int) -> Any:
     options = {} if settings.endpoint is None else {"api_endpoint": settings.endpoint}
     with google_errors(ObjectPath("", scheme=GOOGLE)):
         if settings.keyfile is not None:
-            made = storage.Client.from_service_account_json(
+            client = storage.Client.from_service_account_json(
                 settings.keyfile, project=_PROJECT, client_options=options
             )
         elif (settings.endpoint or os.environ.get("STORAGE_EMULATOR_HOST", "")).startswith("http:"):
             # A server of tests: a login is never sent without TLS.
             anonymous = import_module("google.auth.credentials").AnonymousCredentials()
-            made = storage.Client(project=_PROJECT, credentials=anonymous, client_options=options)
+            client = storage.Client(project=_PROJECT, credentials=anonymous, client_options=options)
         else:
-            made = storage.Client(project=_PROJECT, client_options=options)
+            client = storage.Client(project=_PROJECT, client_options=options)
     adapter = import_module("requests.adapters").HTTPAdapter(pool_maxsize=_CONNECTIONS)
-    made._http.mount("https://", adapter)  # noqa: SLF001 - the library has ten connections
-    return made
+    client._http.mount("https://", adapter)  # noqa: SLF001 - the library has ten connections
+    return client
 
 
 def described(settings: GoogleSettings, path: ObjectPath) -> Any:
@@ -137,7 +137,7 @@ def google_errors(path: ObjectPath) -> Iterator[None]:
 
 def _message_of(error: Any) -> str:
     """Return the message of the store, without the address of the request."""
-    reasons = [each.get("message") for each in error.errors or () if isinstance(each, dict)]
+    reasons = [detail.get("message") for detail in error.errors or () if isinstance(detail, dict)]
     return next(filter(None, reasons), None) or type(error).__name__
 
 
@@ -185,11 +185,11 @@ class GoogleStore(ObjectStore):
         answer = described(self.settings, path)
         if answer is None:
             return None
-        found = answer.json()
+        metadata = answer.json()
         now = parsedate_to_datetime(answer.headers["Date"])
-        age = now - datetime.fromisoformat(found["updated"])
-        writer = (found.get("metadata") or {}).get(WRITER)
-        return ObjectFacts(int(found["size"]), float(age.total_seconds()), writer)
+        age = now - datetime.fromisoformat(metadata["updated"])
+        writer = (metadata.get("metadata") or {}).get(WRITER)
+        return ObjectFacts(int(metadata["size"]), float(age.total_seconds()), writer)
 
     def list_below(self, directory: ObjectPath) -> list[ObjectPath]:
         """Return all objects below a path, in order of their keys."""
@@ -258,14 +258,14 @@ class GoogleStore(ObjectStore):
 
         Google lists all objects for it.
         """
-        found: dict[Upload, None] = {}
+        uploads: dict[Upload, None] = {}
         for key in self._keys(directory):
             above, hidden, rest = f"/{key}".rpartition(_HIDDEN)
             if hidden:
                 upload_id, name, _ = rest.split("/")
                 path = directory.at(f"{above}/{name}".lstrip("/"))
-                found[Upload(path, upload_id)] = None
-        return list(found)
+                uploads[Upload(path, upload_id)] = None
+        return list(uploads)
 
     @property
     def _call(self) -> dict[str, Any]:
@@ -320,14 +320,14 @@ class GoogleStore(ObjectStore):
 
     def _compose(self, target: ObjectPath, sources: Sequence[_Source]) -> _Source:
         with google_errors(target):
-            made = self._blob(target)
-            made.content_type = "application/octet-stream"
-            made.compose(
+            blob = self._blob(target)
+            blob.content_type = "application/octet-stream"
+            blob.compose(
                 [self._blob(target.at(key)) for key, _ in sources],
                 if_source_generation_match=[version for _, version in sources],
                 **self._call,
             )
-        return target.key, int(made.generation)
+        return target.key, int(blob.generation)
 
     def _remove(self, upload: Upload) -> None:
         """Delete what an upload has, its beginning first."""

@@ -92,14 +92,14 @@ class ObjectPath:
 
 def object_path(text: str, doing: str) -> ObjectPath | None:
     """Return the path that a user wrote; None if it is one of another kind of storage."""
-    found = _FORM.fullmatch(text)
-    if found is None:
+    match = _FORM.fullmatch(text)
+    if match is None:
         return None
-    scheme = SCHEMES[found[1].lower()]
-    bucket = _azure_bucket(text, found[2], doing) if scheme == AZURE else found[2]
+    scheme = SCHEMES[match[1].lower()]
+    bucket = _azure_bucket(text, match[2], doing) if scheme == AZURE else match[2]
     if scheme != AZURE:
         _check_bucket(text, bucket, scheme, doing)
-    names = [name for name in found[3].split("/") if name]
+    names = [name for name in match[3].split("/") if name]
     if {".", ".."} & set(names):
         raise ArgumentError.here(
             f"cannot {doing} {text!r}: object stores have no names '.' and '..'",
@@ -120,9 +120,9 @@ def _check_bucket(text: str, bucket: str, scheme: str, doing: str) -> None:
 
 def _azure_bucket(text: str, bucket: str, doing: str) -> str:
     """Return container and account, with the host as Hadoop writes it."""
-    found = _CONTAINER.fullmatch(bucket)
-    if found is not None:
-        return f"{found[1]}@{found[2]}.dfs.{found[3]}"
+    match = _CONTAINER.fullmatch(bucket)
+    if match is not None:
+        return f"{match[1]}@{match[2]}.dfs.{match[3]}"
     if ":" in bucket or bucket.count("@") > 1:
         raise _has_login(AZURE, doing)
     raise ArgumentError.here(

@@ -108,13 +108,13 @@ class ObjectStore(ABC):
 
     def age_seconds(self, path: ObjectPath) -> float | None:
         """Return the time since an object was written by the clock of the store, None if there is none."""
-        found = self.facts(path)
-        return None if found is None else found.age_seconds
+        facts = self.facts(path)
+        return None if facts is None else facts.age_seconds
 
     def size_of(self, path: ObjectPath) -> int | None:
         """Return the size of an object in bytes, None if there is none."""
-        found = self.facts(path)
-        return None if found is None else found.size
+        facts = self.facts(path)
+        return None if facts is None else facts.size
 
     def create(self, path: ObjectPath, data: bytes) -> None:
         """Write an object unless there is one of that name.
@@ -128,8 +128,8 @@ class ObjectStore(ABC):
         except OSError as error:
             if error.errno not in _UNCLEAR:
                 raise
-            found = self.facts(path)
-            if found is None or found.writer != writer:
+            facts = self.facts(path)
+            if facts is None or facts.writer != writer:
                 raise
 
     @abstractmethod

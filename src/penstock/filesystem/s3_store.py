@@ -166,7 +166,7 @@ class S3Store(ObjectStore):
     def list_below(self, directory: ObjectPath) -> list[ObjectPath]:
         """Return all objects below a path, in order of their keys."""
         pages = self._pages("list_objects_v2", directory, "Contents")
-        return [directory.at(each["Key"]) for each in pages]
+        return [directory.at(entry["Key"]) for entry in pages]
 
     def names_in(self, directory: ObjectPath) -> Iterator[str]:
         """Yield the names directly below a path; see `ObjectStore.names_in`."""
@@ -176,8 +176,8 @@ class S3Store(ObjectStore):
                 Bucket=directory.bucket, Prefix=directory.prefix, Delimiter="/"
             )
             for page in pages:
-                objects = [each["Key"] for each in page.get("Contents", ())]
-                folders = [each["Prefix"] for each in page.get("CommonPrefixes", ())]
+                objects = [entry["Key"] for entry in page.get("Contents", ())]
+                folders = [entry["Prefix"] for entry in page.get("CommonPrefixes", ())]
                 yield from sorted({key[length:].rstrip("/") for key in (*objects, *folders)})
 
     def write(self, path: ObjectPath, data: bytes) -> None:
@@ -251,8 +251,8 @@ class S3Store(ObjectStore):
     def uploads(self, directory: ObjectPath) -> list[Upload]:
         """Return the uploads below a path that are neither completed nor aborted."""
         return [
-            Upload(directory.at(each["Key"]), each["UploadId"])
-            for each in self._pages("list_multipart_uploads", directory, "Uploads")
+            Upload(directory.at(entry["Key"]), entry["UploadId"])
+            for entry in self._pages("list_multipart_uploads", directory, "Uploads")
         ]
 
     def _put(self, path: ObjectPath, data: bytes, **more: Any) -> None:

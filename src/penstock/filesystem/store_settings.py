@@ -118,14 +118,14 @@ class AzureSettings:
 
 def azure_settings_of_hadoop(options: Mapping[str, str]) -> AzureSettings:
     """Return the settings in Hadoop's options."""
-    found: dict[str, dict[str, str]] = {}
+    logins: dict[str, dict[str, str]] = {}
     for option, value in options.items():
         kind = _LOGIN.fullmatch(option)
         if kind is not None and value.strip():
             account = (kind[2] or "").removeprefix(".").partition(".")[0]
             name = "key" if kind[1] == "account.key" else "sas"
-            found.setdefault(account, {})[name] = value.strip()
-    return AzureSettings(tuple((each, AzureLogin(**found[each])) for each in sorted(found)))
+            logins.setdefault(account, {})[name] = value.strip()
+    return AzureSettings(tuple((name, AzureLogin(**logins[name])) for name in sorted(logins)))
 
 
 def _of_environment(account: str) -> AzureLogin:
@@ -141,7 +141,7 @@ def _of_environment(account: str) -> AzureLogin:
 
 def _of_connection(account: str) -> AzureLogin:
     """Return the login in the connection string, if it is one of the account; of any, if `account` is empty."""
-    pairs = [each.partition("=") for each in os.environ.get(_CONNECTION, "").split(";")]
+    pairs = [pair.partition("=") for pair in os.environ.get(_CONNECTION, "").split(";")]
     fields = {name.strip().lower(): value.strip() for name, _, value in pairs}
     if account not in {"", fields.get("accountname")}:
         return AzureLogin()

@@ -27,18 +27,18 @@ class StoredPath:
     """A name in a store; picklable if the store is.
 
     Attributes:
-        at: The name of an object, or a prefix of names of objects.
+        address: The name of an object, or a prefix of names of objects.
     """
 
     store: ObjectStore
-    at: ObjectPath
+    address: ObjectPath
 
     def __truediv__(self, name: str) -> StoredPath:
         """Return the path of a name below this one."""
-        return StoredPath(self.store, self.at / name)
+        return StoredPath(self.store, self.address / name)
 
     def __str__(self) -> str:
-        return str(self.at)
+        return str(self.address)
 
     def __lt__(self, other: StoredPath) -> bool:
         return str(self) < str(other)
@@ -46,7 +46,7 @@ class StoredPath:
     @property
     def name(self) -> str:
         """The part behind the last slash."""
-        return self.at.name
+        return self.address.name
 
     @property
     def stem(self) -> str:
@@ -56,7 +56,7 @@ class StoredPath:
     @property
     def parent(self) -> StoredPath:
         """The path without its last name."""
-        return StoredPath(self.store, self.at.parent)
+        return StoredPath(self.store, self.address.parent)
 
     def absolute(self) -> StoredPath:
         """Return the path: it is absolute."""
@@ -68,15 +68,15 @@ class StoredPath:
 
     def is_file(self) -> bool:
         """Return whether there is such an object."""
-        return self.store.size_of(self.at) is not None
+        return self.store.size_of(self.address) is not None
 
     def is_dir(self) -> bool:
         """Return whether an object is below it."""
-        return any(True for _ in self.store.names_in(self.at))
+        return any(True for _ in self.store.names_in(self.address))
 
     def iterdir(self) -> Iterator[StoredPath]:
         """Yield what is directly below it, sorted; nothing if there is nothing."""
-        return (self / name for name in self.store.names_in(self.at))
+        return (self / name for name in self.store.names_in(self.address))
 
     def glob(self, pattern: str) -> Iterator[StoredPath]:
         """Yield what is directly below it and matches a pattern, sorted."""
@@ -86,17 +86,17 @@ class StoredPath:
 
     def read_bytes(self) -> bytes:
         """Return the object."""
-        return self.store.read(self.at)
+        return self.store.read(self.address)
 
     def open(self, mode: Literal["rb"] = "rb") -> io.BufferedReader:
         """Open the object for reading."""
         del mode
-        return open_object(self.store, self.at)
+        return open_object(self.store, self.address)
 
     def unlink(self, missing_ok: bool = False) -> None:  # noqa: FBT001, FBT002 - as of `Path`
         """Delete the object; a missing one is no error, because a store does not report it."""
         del missing_ok
-        self.store.delete([self.at])
+        self.store.delete([self.address])
 
     def mkdir(self, mode: int = 0, parents: bool = False, exist_ok: bool = False) -> None:  # noqa: FBT001, FBT002
         """Do nothing: there are no directories."""
@@ -243,7 +243,7 @@ class ObjectReader(io.RawIOBase):
         self._store = store
         self._path = path
         self._size = size
-        self._at = 0
+        self._position = 0
 
     def readable(self) -> bool:
         """Return True."""
@@ -255,22 +255,22 @@ class ObjectReader(io.RawIOBase):
 
     def tell(self) -> int:
         """Return the position."""
-        return self._at
+        return self._position
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         """Move to a position."""
-        begin = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
-        self._at = max(begin + offset, 0)
-        return self._at
+        begin = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]
+        self._position = max(begin + offset, 0)
+        return self._position
 
     def readinto(self, buffer: Any) -> int:
         """Read into a buffer; return the number of bytes."""
-        size = min(len(buffer), self._size - self._at)
+        size = min(len(buffer), self._size - self._position)
         if size <= 0:
             return 0
-        data = self._store.read_range(self._path, self._at, size)
+        data = self._store.read_range(self._path, self._position, size)
         buffer[: len(data)] = data
-        self._at += len(data)
+        self._position += len(data)
         return len(data)
 
 

@@ -50,7 +50,7 @@ def write_atomically(
     if may_replace is not None:
         may_replace()
     if isinstance(path, StoredPath):
-        path.store.write(path.at, data)
+        path.store.write(path.address, data)
         return
     temporary = temporary_of(path)
     temporary.unlink(missing_ok=True)  # a file of an earlier crash keeps its mode
@@ -110,7 +110,7 @@ def _create(
     if may_create is not None:
         may_create()
     failpoint(f"{place}-checked")
-    path.store.create(path.at, data)
+    path.store.create(path.address, data)
     failpoint(f"{place}-linked")
     failpoint(f"{place}-durable")
 

@@ -109,7 +109,7 @@ class _StoredFile(NewFile):
     def __init__(self, path: StoredPath, *, is_digested: bool) -> None:
         super().__init__(is_digested=is_digested)
         self.path = path
-        self._file = ObjectFile(path.store, path.at)
+        self._file = ObjectFile(path.store, path.address)
 
     def _append(self, data: Any) -> None:
         self._file.write(data)
@@ -133,7 +133,7 @@ def byte_count(path: JobPath) -> int:
     """Return the size of a file."""
     if isinstance(path, Path):
         return path.stat().st_size
-    size = path.store.size_of(path.at)
+    size = path.store.size_of(path.address)
     if size is None:
         raise FileNotFoundError(2, "there is no such object", str(path))
     return size
@@ -144,7 +144,7 @@ def tree_bytes(path: JobPath) -> int:
     if isinstance(path, Path):
         return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
     store = path.store
-    return sum(store.size_of(file) or 0 for file in store.list_below(path.at))
+    return sum(store.size_of(file) or 0 for file in store.list_below(path.address))
 
 
 def remove_tree(path: JobPath, may_remove: Callable[[], None] | None = None) -> None:
@@ -155,7 +155,7 @@ def remove_tree(path: JobPath, may_remove: Callable[[], None] | None = None) -> 
         shutil.rmtree(path, ignore_errors=True)
         return
     with contextlib.suppress(OSError):
-        files = path.store.list_below(path.at)
+        files = path.store.list_below(path.address)
         check()
         path.store.delete(files)
 

@@ -87,14 +87,14 @@ class EventFiles:
 
     def stamp(self) -> tuple[tuple[object, ...], ...]:
         """Return a value that changes with the files."""
-        found: list[tuple[object, ...]] = []
+        stamps: list[tuple[object, ...]] = []
         for name in (EARLIER, LATEST):
             try:
                 stat = (self._directory / name).stat()
             except (FileNotFoundError, NotADirectoryError):
                 continue
-            found.append((stat.st_ino, stat.st_size, stat.st_mtime_ns))
-        return tuple(found)
+            stamps.append((stat.st_ino, stat.st_size, stat.st_mtime_ns))
+        return tuple(stamps)
 
     def lines(self) -> Iterator[str]:
         """Yield all lines, the earliest first, each once."""
@@ -177,22 +177,22 @@ class EventObjects(EventFiles):
         elif len(self._text) >= CHUNK_BYTES:
             self._number, self._text = self._number + 1, ""
         path = self._below / f"{self._number:012}-{self._token}.jsonl"
-        path.store.write(path.at, (self._text + lines).encode())
+        path.store.write(path.address, (self._text + lines).encode())
         self._text += lines
         self._size += len(lines.encode())
 
     def rotate(self, earlier: str) -> None:
         """Replace the earlier lines, which then contain the latest ones too; see `EventFiles.rotate`."""
         path, names = self._below / EARLIER, self._names()
-        path.store.write(path.at, earlier.encode())
-        path.store.delete([(self._below / name).at for name in names])
+        path.store.write(path.address, earlier.encode())
+        path.store.delete([(self._below / name).address for name in names])
         self._number = (-1 if self._number is None else self._number) + 1
         self._text, self._size = "", 0
 
     def stamp(self) -> tuple[tuple[object, ...], ...]:
         """Return a value that changes with the objects."""
         names = self._names()
-        last = names[-1:] and self._below.store.size_of((self._below / names[-1]).at)
+        last = names[-1:] and self._below.store.size_of((self._below / names[-1]).address)
         return ((*names, last),)
 
     def _read(self) -> tuple[list[str], list[str]]:
@@ -206,8 +206,8 @@ class EventObjects(EventFiles):
 
     def _names(self) -> list[str]:
         """Return the names of the objects but the earlier one, in order."""
-        found = self._below.store.names_in(self._below.at)
-        return sorted(name for name in found if name[:1].isdigit())
+        names = self._below.store.names_in(self._below.address)
+        return sorted(name for name in names if name[:1].isdigit())
 
 
 def events_in(directory: JobPath) -> EventFiles:

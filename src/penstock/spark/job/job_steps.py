@@ -116,7 +116,7 @@ class StoredSteps(JobSteps):
 
     def seen(self) -> dict[str, str]:
         """Return the steps that count now: name to place below the directory of steps."""
-        drivers = sorted(self._directory.store.names_in(self._directory.at), reverse=True)
+        drivers = sorted(self._directory.store.names_in(self._directory.address), reverse=True)
         for driver in drivers:
             names = sorted(path.name for path in (self._directory / driver).iterdir())
             if _TAKEN in names:
@@ -179,7 +179,7 @@ class DriverSteps(StoredSteps, RecordedSteps):
 
     def _put(self, name: str, payload: dict[str, Any]) -> None:
         path = self._directory / self._driver / name
-        path.store.write(path.at, encode_verified(payload))
+        path.store.write(path.address, encode_verified(payload))
 
 
 def steps_of(directory: JobPath) -> JobSteps:

@@ -117,7 +117,7 @@ class StoredLock:
         own = drivers / driver_name(epoch)
         failpoint("lock.number")
         try:
-            own.store.create(own.at, encode_verified({"epoch": epoch, "token": token}))
+            own.store.create(own.address, encode_verified({"epoch": epoch, "token": token}))
         except FileExistsError:
             raise _refused(directory, None) from None
         failpoint("lock.taken")
@@ -149,7 +149,7 @@ class StoredLock:
         with self._lock:
             jvm = None if driver is None or self._jvm is None else self._jvm.to_json()
             payload = {"driver": None if driver is None else driver.to_json(), "jvm": jvm}
-            self._alive.store.write(self._alive.at, encode_verified(payload))
+            self._alive.store.write(self._alive.address, encode_verified(payload))
 
 
 def newest_driver(directory: StoredPath) -> int:
@@ -165,7 +165,7 @@ def is_alive(directory: StoredPath) -> bool:
     driver = ProcessIdentity.from_json(_processes(alive).get("driver"))
     if driver is None or driver.has_ended():
         return False
-    age = alive.store.age_seconds(alive.at)
+    age = alive.store.age_seconds(alive.address)
     return driver.runs_here() or (age is not None and age < LOST_SECONDS)
 
 
@@ -180,7 +180,7 @@ def _wait_until_lost(directory: StoredPath, newest: int) -> None:
         raise _refused(directory, driver)
     last = None
     while not driver.has_ended():
-        age = alive.store.age_seconds(alive.at)
+        age = alive.store.age_seconds(alive.address)
         if age is None or age >= LOST_SECONDS:
             break
         if last is not None and age < last:
@@ -193,7 +193,7 @@ def _wait_until_lost(directory: StoredPath, newest: int) -> None:
 def _check_refuses(own: StoredPath) -> None:
     """Check that the store does not create an object again: one that ignores the condition would number two drivers alike."""
     try:
-        own.store.create(own.at, own.read_bytes())
+        own.store.create(own.address, own.read_bytes())
     except FileExistsError:
         return
     raise JobDirectoryError(

@@ -65,7 +65,7 @@ def write_settled(directory: JobPath, epoch: int) -> None:
     """Note that an epoch is settled."""
     path = directory / SETTLED
     if isinstance(path, StoredPath):
-        path.store.write(path.at, _encode(epoch))
+        path.store.write(path.address, _encode(epoch))
         return
     # A file that is cut to nothing first is flushed by some file systems when it is closed.
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, PRIVATE_FILE)

@@ -101,7 +101,7 @@ def read_extent(directory: JobPath, extent: Extent) -> bytes:
     try:
         if isinstance(directory, StoredPath):
             place = directory / extent.file
-            return place.store.read_range(place.at, extent.offset, extent.size)
+            return place.store.read_range(place.address, extent.offset, extent.size)
         descriptor = os.open(directory / extent.file, os.O_RDONLY | os.O_CLOEXEC)
         try:
             return os.pread(descriptor, extent.size, extent.offset)
