@@ -202,7 +202,7 @@ def _exchanged(env: StreamExecutionEnvironment, stream: DataStream) -> DataStrea
 
     The exchange leads to one subtask, so that records stay in order.
     """
-    made = env.graph.add(
+    node_id = env.graph.add(
         PARTITION,
         "global",
         (stream.node_id,),
@@ -210,7 +210,7 @@ def _exchanged(env: StreamExecutionEnvironment, stream: DataStream) -> DataStrea
         origin=None,
         partitioning=Partitioning(StreamPartitioner.GLOBAL),
     )
-    return env.stream_of(made)
+    return env.stream_of(node_id)
 
 
 def builder_of(
@@ -249,8 +249,8 @@ def _of_function(
 
     def broadcast(first: DataStream, second: DataStream) -> DataStream:
         rules = second.broadcast(*broadcast_states)
-        made: DataStream = keyed(first, 0).connect(rules).process(function)  # type: ignore[call-overload]
-        return made
+        stream: DataStream = keyed(first, 0).connect(rules).process(function)  # type: ignore[call-overload]
+        return stream
 
     if isinstance(function, BaseBroadcastProcessFunction):
         return broadcast, [None, None]
@@ -294,10 +294,10 @@ def _part_of_a_program(stream: DataStream) -> tuple[Build, list[TypeInformation 
         env = inputs[0].get_execution_environment()
         reads = []
         for inlet, kept in zip(inputs, before, strict=True):
-            at = inlet.node_id
+            node_id = inlet.node_id
             for node in kept:
-                at = _copy(env, node, (at,))
-            reads.append(at)
+                node_id = _copy(env, node, (node_id,))
+            reads.append(node_id)
         return env.stream_of(_copy(env, operator, tuple(reads)))
 
     return build, types
@@ -310,6 +310,6 @@ def _kept_inputs(node: Node) -> tuple[int, ...]:
 def _copy(env: StreamExecutionEnvironment, node: Node, inputs: tuple[int, ...]) -> int:
     values = {f.name: getattr(node, f.name) for f in fields(node) if f.name not in _OF_A_PLACE}
     uid = values.pop("uid")
-    made = env.graph.add(node.kind, node.name, inputs, **values)
-    env.graph.change(made, uid=uid)
-    return made
+    node_id = env.graph.add(node.kind, node.name, inputs, **values)
+    env.graph.change(node_id, uid=uid)
+    return node_id

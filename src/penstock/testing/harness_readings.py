@@ -150,8 +150,8 @@ class HarnessReadings:
             2
         """
         spec = self._operator(operator, keyed=True)
-        (found,) = [each for each in self._subtasks(spec) if each.owns(spec, key)]
-        return found.read_state(spec, descriptor, key)
+        (owner,) = [subtask for subtask in self._subtasks(spec) if subtask.owns(spec, key)]
+        return owner.read_state(spec, descriptor, key)
 
     def keys(self, descriptor: Any, *, operator: str | None = None) -> list[Any]:
         """Return the keys that have an entry in a state, with expired ones.
@@ -177,7 +177,7 @@ class HarnessReadings:
             ['a', 'b']
         """
         spec = self._operator(operator, keyed=True)
-        return [key for each in self._subtasks(spec) for key in each.keys(spec, descriptor)]
+        return [key for subtask in self._subtasks(spec) for key in subtask.keys(spec, descriptor)]
 
     def broadcast_state(
         self, descriptor: Any, *, subtask: int = 0, operator: str | None = None
@@ -228,8 +228,8 @@ class HarnessReadings:
             [(6000, 'a')]
         """
         spec = self._operator(operator, keyed=True)
-        found = [timer for each in self._subtasks(spec) for timer in each.timers(spec)]
-        timers = [timer for timer in found if key is _ANY_KEY or timer.key == key]
+        pending = [timer for subtask in self._subtasks(spec) for timer in subtask.timers(spec)]
+        timers = [timer for timer in pending if key is _ANY_KEY or timer.key == key]
         return sorted(timers, key=lambda timer: timer.timestamp)
 
     def metrics(self) -> dict[str, Any]:
@@ -270,15 +270,15 @@ class HarnessReadings:
             for spec in self._program.operators()
             if (spec.key_selectors if keyed else spec.broadcast_states)
         ]
-        found = [spec for spec in specs if named is None or named in {spec.uid, spec.name}]
-        if len(found) != 1:
+        matching = [spec for spec in specs if named is None or named in {spec.uid, spec.name}]
+        if len(matching) != 1:
             kind = "a key" if keyed else "broadcast state"
             raise ArgumentError.here(
-                f"{len(found)} operators could be meant by {named!r}; those with {kind} are "
+                f"{len(matching)} operators could be meant by {named!r}; those with {kind} are "
                 f"{[spec.uid for spec in specs]}",
                 hint="Pass operator=… with the name or uid of one of them.",
             )
-        return found[0]
+        return matching[0]
 
     def _subtasks(self, spec: OperatorSpec) -> list[HarnessSubtask]:
         return next(

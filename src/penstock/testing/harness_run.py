@@ -171,8 +171,8 @@ class _Outputs:
     def _take_records(self, header: FrameHeader, frame: bytes) -> None:
         values, stamps = decode_records(header, frame)
         kept = self.records.setdefault(self._channels[header.channel], [])
-        for at, value in enumerate(values):
-            stamp = None if stamps is None or stamps[at] == MIN_TIMESTAMP else stamps[at]
+        for index, value in enumerate(values):
+            stamp = None if stamps is None or stamps[index] == MIN_TIMESTAMP else stamps[index]
             kept.append(Emitted(value, stamp))
 
 

@@ -190,14 +190,14 @@ def _splits_of_logs(
 ) -> dict[tuple[int, int], int]:
     """Return (source id, part) to the number of splits of each part, of sources that look splits up."""
     counts = Counter((piece.source_id, piece.part_number) for piece in pieces)
-    found: dict[tuple[int, int], int] = {}
+    split_counts: dict[tuple[int, int], int] = {}
     for reading in run.readings:
         parts = [plan.source(reading.source).parts[part].as_split for part in reading.parts]
         if any(part is not None and part.is_log for part in parts):
-            found |= {
+            split_counts |= {
                 (reading.source, part): counts[reading.source, part] for part in reading.parts
             }
-    return found
+    return split_counts
 
 
 def _without_stored_results(plan: PhysicalPlan, results: Results) -> Results:

@@ -164,14 +164,14 @@ class LiveInput:
     def _begin_next_parts(self) -> list[int]:
         """Leave the parts of which nothing is left, and return their sources."""
         left = {(piece.source_id, piece.part_number) for piece in self._left}
-        found = [
+        sources = [
             source
             for source, parts in self._parts.items()
             if len(parts) > 1 and (source, parts[0]) not in left
         ]
-        for source in found:
+        for source in sources:
             self._parts[source].pop(0)
-        return found
+        return sources
 
     def confirm(self) -> None:
         """Confirm the committed positions to the logs."""
@@ -279,8 +279,8 @@ class _Level:
             if log.is_new():
                 LiveSubtask.seed(log, self._initial[subtask])
             events = ["handover"] if batch.hand_over else ()
-            made = workers[subtask].process(reading.through(frames), log, events)
-            return list(reading.through(made))
+            answers = workers[subtask].process(reading.through(frames), log, events)
+            return list(reading.through(answers))
 
         for reading, writing in self._failures(subtask, batch):
             # Without changes it writes nothing; then the attempt ends without a failure, and is lost too.
@@ -407,8 +407,8 @@ class _LevelZero:
         close_all(level.close for level in self._kept.values())
 
     def _of(self, worker: int, task: int) -> LevelZero:
-        found = self._kept.get((worker, task))
-        if found is None:
+        level = self._kept.get((worker, task))
+        if level is None:
             program = user_code.load(self._program)
-            found = self._kept[worker, task] = LevelZero(program, task)
-        return found
+            level = self._kept[worker, task] = LevelZero(program, task)
+        return level

@@ -107,13 +107,13 @@ class _Check:
                 whole = _Check(files, self._most, self._chance)
                 whole.run_on(replace(files, source=copy), files.exact_discover({}), is_empty=True)
             begins = {cut.name or "": cut.start for cut in captured.tail}
-            found = [replace(s, start=begins[s.id]) for s in self._source.exact_discover(begins)]
-            self.run_on(copy, tuple(found), is_empty=not has_records)
+            splits = [replace(s, start=begins[s.id]) for s in self._source.exact_discover(begins)]
+            self.run_on(copy, tuple(splits), is_empty=not has_records)
 
     def run_on(self, copy: LogSource, splits: tuple[LogSplit, ...], *, is_empty: bool) -> None:
         """Check the splits; with `is_empty` it is a failure that they have no records."""
-        ranges = [self._range(self._source, each) for each in splits]
-        if is_empty and not any(each.records for each in ranges):
+        ranges = [self._range(self._source, split) for split in splits]
+        if is_empty and not any(whole.records for whole in ranges):
             self._fail(
                 f"has no records to check, in {len(splits)} splits", "Add some before the check."
             )
@@ -128,8 +128,8 @@ class _Check:
         """Return the first records of a split."""
         assert split.start is not None, "it was checked"
         batches, count, end = [], 0, split.start
-        for at, batch in source.batches(split.id, split.start, split.head):
-            batches.append((at, batch))
+        for position, batch in source.batches(split.id, split.start, split.head):
+            batches.append((position, batch))
             count, end = count + len(batch.records), batch.next_position
             if count >= self._most:
                 break
@@ -152,8 +152,8 @@ class _Check:
             )
             part = self._read(self._source, whole.split, start, end)
             halves = [
-                self._read(self._source, whole.split, *each)
-                for each in ((start, middle), (middle, end))
+                self._read(self._source, whole.split, *bounds)
+                for bounds in ((start, middle), (middle, end))
             ]
             self._same(part, _joined(*halves), f"cut at {middle}")
 
@@ -161,8 +161,8 @@ class _Check:
         """Return positions at which to cut a range: all of a short one, else those of batches, and others."""
         if whole.end - whole.start <= _ALL_POSITIONS:
             return list(range(whole.start, whole.end + 1))
-        near = {each + off for each in whole.bounds for off in (-1, 0, 1)}
-        inside = sorted(each for each in near if whole.start <= each <= whole.end)
+        near = {cut + off for cut in whole.bounds for off in (-1, 0, 1)}
+        inside = sorted(cut for cut in near if whole.start <= cut <= whole.end)
         chosen = self._chance.sample(inside, min(len(inside), _CUTS))
         return sorted({whole.start, whole.start + 1, whole.end, *chosen})
 
@@ -189,13 +189,13 @@ class _Check:
         if not whole.times:
             return
         for time in {min(whole.times), self._chance.choice(whole.times), max(whole.times) + 1}:
-            at = self._source.exact_position_at(whole.split, time, whole.start, whole.end)
-            before = self._read(self._source, whole.split, whole.start, at)
-            late = next((each for each in before.times or () if each >= time), None)
-            following = self._read(self._source, whole.split, at, min(at + 1, whole.end))
-            if late is not None or (at < whole.end and min(following.times or (time - 1,)) < time):
+            cut = self._source.exact_position_at(whole.split, time, whole.start, whole.end)
+            before = self._read(self._source, whole.split, whole.start, cut)
+            late = next((stamp for stamp in before.times or () if stamp >= time), None)
+            following = self._read(self._source, whole.split, cut, min(cut + 1, whole.end))
+            if late is not None or (cut < whole.end and min(following.times or (time - 1,)) < time):
                 self._fail(
-                    f"gave position {at} of split {whole.split!r} for timestamp {time}, which is not "
+                    f"gave position {cut} of split {whole.split!r} for timestamp {time}, which is not "
                     "that of the first record from then on",
                     "Return the position of the first record whose timestamp is not less, or the end.",
                 )

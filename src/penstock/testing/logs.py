@@ -68,12 +68,12 @@ def splits_of(plan: PhysicalPlan, run: RunPlan) -> Iterator[Piece]:
         source = plan.source(reading.source)
         for number in reading.parts:
             part = _positioned(source, number)
-            found = part.exact_start(plan.options.parallelism)
+            starts = part.exact_start(plan.options.parallelism)
             is_live = run.kind is RunKind.LIVE
-            ends = part.exact_ends_now(found) if is_live else [end for _, end in found.ranges]
+            ends = part.exact_ends_now(starts) if is_live else [end for _, end in starts.ranges]
             tasks = tasks_reading(plan, source.id)
-            for split, ((start, _), end) in enumerate(zip(found.ranges, ends, strict=True)):
-                name = None if found.names is None else found.names[split]
+            for split, ((start, _), end) in enumerate(zip(starts.ranges, ends, strict=True)):
+                name = None if starts.names is None else starts.names[split]
                 yield Piece(
                     source.id, part, split, start, end, tasks=tasks, part_number=number, name=name
                 )
@@ -92,8 +92,8 @@ def with_sources_made(plan: PhysicalPlan) -> PhysicalPlan:
                 switch = switch_after(
                     records, later.switch_columns, before.describe(), later.origin
                 )
-                made = later.made(switch)
-                plan = plan.with_parts(partial(_replaced, later, made))
+                switched = later.made(switch)
+                plan = plan.with_parts(partial(_replaced, later, switched))
     return plan
 
 
@@ -167,9 +167,9 @@ class _ReadLog:
 
     def grown(self, left: Sequence[Piece]) -> list[Piece]:
         """Return the pieces of this log that are left, with what was added to it since."""
-        found = self.source.exact_discover(self.positions(left), is_again=True)
+        splits = self.source.exact_discover(self.positions(left), is_again=True)
         pieces = {piece.name: piece for piece in left if self.owns(piece)}
-        for number, split in enumerate(found):
+        for number, split in enumerate(splits):
             start = split.earliest if split.start is None else split.start
             until = self.until.get(split.id, start)
             piece = pieces.get(split.id, self._piece(number, split, until))

@@ -57,10 +57,10 @@ def records_of(
     """
     st = HYPOTHESIS.load("hypothesis.strategies")
     make = maker_of(type_information)
-    made: SearchStrategy[Any] = st.composite(
+    strategy: SearchStrategy[Any] = st.composite(
         lambda draw: make(_Drawn(draw, row_kinds, nulls=nulls, nan=nan))
     )()
-    return made
+    return strategy
 
 
 class _Drawn(Choices):
@@ -104,15 +104,15 @@ def _integers(low: int, high: int) -> SearchStrategy[int]:
 
 @cache
 def _floats(width: int, nan: bool) -> SearchStrategy[float]:  # noqa: FBT001 - the key of a cache
-    made: SearchStrategy[float] = HYPOTHESIS.load("hypothesis.strategies").floats(
+    strategy: SearchStrategy[float] = HYPOTHESIS.load("hypothesis.strategies").floats(
         width=width, allow_nan=nan
     )
-    return made
+    return strategy
 
 
 @cache
 def _texts(least: int, most: int) -> SearchStrategy[str]:
     st = HYPOTHESIS.load("hypothesis.strategies")
     characters = st.characters(exclude_categories=["Cs"])
-    made: SearchStrategy[str] = st.text(characters, min_size=least, max_size=most)
-    return made
+    strategy: SearchStrategy[str] = st.text(characters, min_size=least, max_size=most)
+    return strategy

@@ -53,13 +53,13 @@ class Results:
             >>> run_in_process(env).of("numbers")
             [1, 2, 3, 4]
         """
-        found = [i for i, name in enumerate(self.names) if sink in {i, name}]
-        if len(found) != 1:
+        indexes = [i for i, name in enumerate(self.names) if sink in {i, name}]
+        if len(indexes) != 1:
             raise ArgumentError(
-                f"{len(found)} sinks are called {sink!r}; the program has {list(self.names)}",
+                f"{len(indexes)} sinks are called {sink!r}; the program has {list(self.names)}",
                 hint="Name the sink with sink_to(...).name(...), or pass its position.",
             )
-        return self.records[found[0]]
+        return self.records[indexes[0]]
 
 
 class InProcessSinkStage:

@@ -73,13 +73,13 @@ Maker = Callable[[Choices], Any]
 
 def maker_of(type_info: TypeInformation) -> Maker:
     """Return what makes values of a type."""
-    made = _MAKERS.get(type(type_info))
-    if made is None:
+    make = _MAKERS.get(type(type_info))
+    if make is None:
         raise ArgumentError.here(
             f"values of the type {type_info!r} cannot be generated",
             hint="Use types of `Types`; make values of a type of your own with hypothesis.strategies.builds.",
         )
-    maker: Maker = made(type_info)
+    maker: Maker = make(type_info)
     return maker
 
 
@@ -148,9 +148,9 @@ def _of_row(row: RowTypeInfo) -> Maker:
     rows_of = row_factory(row.field_names)
 
     def make(choices: Choices) -> Any:
-        (made,) = rows_of([[field(choices) for field in fields]])
-        made.set_row_kind(choices.pick(choices.row_kinds))
-        return made
+        (value,) = rows_of([[field(choices) for field in fields]])
+        value.set_row_kind(choices.pick(choices.row_kinds))
+        return value
 
     return make
 

@@ -96,9 +96,9 @@ def references(view: FunctionView) -> Iterator[tuple[FunctionType, Any]]:
         value = view.resolve(node)
         if isinstance(value, type):
             for name in ("__init__", "__post_init__"):
-                made = function_of(vars(value).get(name))
-                if made is not None and is_users(made):
-                    yield made, value
+                method = function_of(vars(value).get(name))
+                if method is not None and is_users(method):
+                    yield method, value
             continue
         function = None if value is MISSING else function_of(value)
         owner = value.__self__ if isinstance(value, MethodType) else None
@@ -154,9 +154,9 @@ def _reported(view: FunctionView) -> Iterator[ast.AST]:
             continue
         names = [target.id for target in node.targets if isinstance(target, ast.Name)]
         if all(read in inside for name in names for read in reads.get(name, ())):
-            found = set(ast.walk(node))
-            inside |= found
-            yield from found
+            nodes = set(ast.walk(node))
+            inside |= nodes
+            yield from nodes
 
 
 def _is_report(view: FunctionView, node: ast.stmt) -> bool:

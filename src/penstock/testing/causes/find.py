@@ -78,7 +78,7 @@ def _drops(window: WindowSpec) -> bool:
 def _has_watermarks(graph: LogicalGraph, node: Node) -> bool:
     before = reachable([node.id], lambda number: graph.node(number).inputs)
     settings = (graph.node(number).watermarking for number in before)
-    return any(each is not None and _makes_watermarks(each) for each in settings)
+    return any(setting is not None and _makes_watermarks(setting) for setting in settings)
 
 
 def _makes_watermarks(watermarking: Any) -> bool:
@@ -186,13 +186,13 @@ def find_causes(graph: LogicalGraph) -> tuple[Cause, ...]:
         >>> [(cause.operator, cause.name) for cause in find_causes(env.plan().graph)]
         [('stamped', 'reads the clock')]
     """
-    found: dict[tuple[str, str], Cause] = {}
+    causes: dict[tuple[str, str], Cause] = {}
     for node in graph.nodes:
         for cause in _of_node(graph, node):
-            known = found.get((cause.code, cause.line))
+            known = causes.get((cause.code, cause.line))
             if known is None or (known.is_possible and not cause.is_possible):
-                found[cause.code, cause.line] = cause
-    return tuple(found.values())
+                causes[cause.code, cause.line] = cause
+    return tuple(causes.values())
 
 
 def _of_node(graph: LogicalGraph, node: Node) -> Iterator[Cause]:
@@ -260,19 +260,19 @@ def _views(node: Node) -> Iterator[FunctionView]:
 
 def _methods(node: Node) -> dict[int, list[FunctionView]]:
     """Return the methods that records lead to, by their objects; only of objects that the runtime calls."""
-    found: dict[int, list[FunctionView]] = {}
+    methods: dict[int, list[FunctionView]] = {}
     keeping: set[int] = set()
     for view in _views(node):
         user = view.user
         if user.owner is None or user.use is Use.SETUP:
             continue
         if user.is_root:
-            found.setdefault(id(user.owner), [])
+            methods.setdefault(id(user.owner), [])
         if user.may_keep:
             keeping.add(id(user.owner))
-        if id(user.owner) in found:
-            found[id(user.owner)].append(view)
-    return {owner: views for owner, views in found.items() if owner not in keeping}
+        if id(user.owner) in methods:
+            methods[id(user.owner)].append(view)
+    return {owner: views for owner, views in methods.items() if owner not in keeping}
 
 
 def _site(view: FunctionView, finding: FoundCause) -> CallSite:

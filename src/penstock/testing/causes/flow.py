@@ -181,9 +181,9 @@ class _KindFlow:
 
     def _attribute(self, node: ast.Attribute) -> FlowKind:
         base = self._kind(node.value)
-        found = base.member(node.attr)
-        if found != OTHER or self._view.attribute_of(node) is None:
-            return found
+        member = base.member(node.attr)
+        if member != OTHER or self._view.attribute_of(node) is None:
+            return member
         own = _of_variable(self._view, node)
         return own if own != OTHER else _of_assigned(self._view, node.attr)
 
@@ -235,7 +235,7 @@ class _KindFlow:
     def _comprehension(
         self, node: ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp
     ) -> FlowKind:
-        over = [self._generator(each) for each in node.generators]
+        over = [self._generator(generator) for generator in node.generators]
         parts = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
         kinds = [self._kind(part) for part in parts]
         is_unordered = any(kind.form is Form.UNORDERED for kind in over)
@@ -262,9 +262,9 @@ class _KindFlow:
         if name in _WITHOUT_ORDER:
             return self._without_order(node, name)
         if isinstance(node.func, ast.Attribute):
-            found = self._method(node, node.func)
-            if found is not None:
-                return found
+            kind = self._method(node, node.func)
+            if kind is not None:
+                return kind
         kinds = [self._kind(part) for part in _arguments(node)]
         first = kinds[0] if kinds else OTHER
         if (
@@ -284,9 +284,9 @@ class _KindFlow:
         direct = {id(part) for part in _arguments(node) if isinstance(part, _COMPREHENSIONS)}
         lines = {part.lineno for part in _arguments(node) if id(part) in direct}
         self.findings[before:] = [
-            each
-            for each in self.findings[before:]
-            if not (each.kind is CauseKind.SET_ORDER and each.line in lines)
+            finding
+            for finding in self.findings[before:]
+            if not (finding.kind is CauseKind.SET_ORDER and finding.line in lines)
         ]
         if name in _SETS:
             return UNORDERED

@@ -90,7 +90,7 @@ def _of_tuple(value: tuple[Any, ...]) -> FlowKind:
 
 
 def _of_mapping(value: Mapping[Any, Any]) -> FlowKind:
-    named = {key: each for key, each in value.items() if isinstance(key, str | int)}
+    named = {key: content for key, content in value.items() if isinstance(key, str | int)}
     return _record(named, map(kind_of_value, named.values()))
 
 
@@ -100,9 +100,9 @@ def _of_object(value: Any) -> FlowKind:
 
 
 def _record(names: Iterable[str | int], kinds: Iterable[FlowKind]) -> FlowKind:
-    found = list(zip(names, kinds, strict=False))
-    numbered = [(number, kind) for number, (_, kind) in enumerate(found)]
-    members = tuple(dict([*numbered, *found]).items())
+    named = list(zip(names, kinds, strict=False))
+    numbered = [(number, kind) for number, (_, kind) in enumerate(named)]
+    members = tuple(dict([*numbered, *named]).items())
     return (
         FlowKind(Form.RECORD, members=members)
         if any(kind != OTHER for _, kind in members)

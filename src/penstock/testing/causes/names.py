@@ -64,13 +64,13 @@ class FunctionView:
     @cached_property
     def _cells(self) -> dict[str, Any]:
         code, cells = self.user.function.__code__, self.user.function.__closure__ or ()
-        found = {}
+        contents = {}
         for name, cell in zip(code.co_freevars, cells, strict=True):
             try:
-                found[name] = cell.cell_contents
+                contents[name] = cell.cell_contents
             except ValueError:  # not filled
                 continue
-        return found
+        return contents
 
     @cached_property
     def owner_class(self) -> type | None:
@@ -81,7 +81,7 @@ class FunctionView:
     @cached_property
     def assigned(self) -> dict[str, list[tuple[FunctionView, ast.expr]]]:
         """The values that methods of the class assign to attributes of the object, by attribute."""
-        found: dict[str, list[tuple[FunctionView, ast.expr]]] = {}
+        assignments: dict[str, list[tuple[FunctionView, ast.expr]]] = {}
         methods = {} if self.owner_class is None else methods_of(self.owner_class)
         for function in methods.values():
             view = FunctionView(UserFunction(function, self.user.owner, Use.SETUP))
@@ -90,8 +90,8 @@ class FunctionView:
                     continue
                 targets = node.targets if isinstance(node, ast.Assign) else [node.target]
                 for name in filter(None, map(view.attribute_of, targets)):
-                    found.setdefault(name, []).append((view, node.value))
-        return found
+                    assignments.setdefault(name, []).append((view, node.value))
+        return assignments
 
     def attribute_of(self, node: ast.AST) -> str | None:
         """Return the name of an attribute of the method's object; None for another expression."""
@@ -112,9 +112,9 @@ class FunctionView:
         if isinstance(node, ast.Name):
             return self._of_name(node.id)
         if isinstance(node, ast.Attribute):
-            found = member(self.resolve(node.value), node.attr)
+            attribute = member(self.resolve(node.value), node.attr)
             name = self.attribute_of(node)
-            return self._made(name) if found is MISSING and name is not None else found
+            return self._made(name) if attribute is MISSING and name is not None else attribute
         if isinstance(node, ast.Call) and not node.keywords and len(node.args) <= 1:
             return self._of_call(node)
         return MISSING
@@ -134,9 +134,9 @@ class FunctionView:
         """Return an object of the class by whose call a method makes an attribute."""
         for view, value in self.assigned.get(name, ()):
             is_call = isinstance(value, ast.Call) and view.attribute_of(value.func) is None
-            made = view.resolve(value.func) if is_call else MISSING  # type: ignore[attr-defined]
-            if isinstance(made, type):
-                return _ObjectOf(made)
+            cls = view.resolve(value.func) if is_call else MISSING  # type: ignore[attr-defined]
+            if isinstance(cls, type):
+                return _ObjectOf(cls)
         return MISSING
 
     def _of_call(self, node: ast.Call) -> Any:
@@ -176,10 +176,10 @@ class _ObjectOf:
     method: str | None = None
 
     def member(self, name: str) -> Any:
-        found = getattr_static(self.cls, name, MISSING)
-        if found is MISSING or self.method is not None:
+        attribute = getattr_static(self.cls, name, MISSING)
+        if attribute is MISSING or self.method is not None:
             return MISSING
-        function = function_of(found)
+        function = function_of(attribute)
         return _ObjectOf(self.cls, name) if function is None else MethodType(function, self.cls)
 
 
@@ -193,8 +193,8 @@ class _Super:
     def member(self, name: str) -> Any:
         cls: type = self.owner if isinstance(self.owner, type) else type(self.owner)
         defining = [
-            at
-            for at, base in enumerate(cls.__mro__)
+            index
+            for index, base in enumerate(cls.__mro__)
             if self.function in map(function_of, vars(base).values())
         ]
         for base in cls.__mro__[defining[0] + 1 :] if defining else ():
@@ -212,19 +212,19 @@ def member(value: Any, name: str) -> Any:
 
 
 def _of_namespace(value: ModuleType | type, name: str) -> Any:
-    found = getattr_static(value, name, MISSING)
-    is_plain = found is not MISSING and not isinstance(found, property)
+    attribute = getattr_static(value, name, MISSING)
+    is_plain = attribute is not MISSING and not isinstance(attribute, property)
     return getattr(value, name, MISSING) if is_plain else MISSING
 
 
 def _of_object(value: Any, name: str) -> Any:
-    found = getattr_static(value, name, MISSING)
-    if isinstance(found, (FunctionType, staticmethod, classmethod)):
-        function = function_of(found)
+    attribute = getattr_static(value, name, MISSING)
+    if isinstance(attribute, (FunctionType, staticmethod, classmethod)):
+        function = function_of(attribute)
         return MISSING if function is None else MethodType(function, value)
-    if isinstance(found, property) or hasattr(type(found), "__get__"):
+    if isinstance(attribute, property) or hasattr(type(attribute), "__get__"):
         return _builtin_member(value, name)
-    return found
+    return attribute
 
 
 _MEMBERS: dict[type | tuple[type, ...], Callable[[Any, str], Any]] = {
@@ -236,8 +236,8 @@ _MEMBERS: dict[type | tuple[type, ...], Callable[[Any, str], Any]] = {
 
 def _builtin_member(value: Any, name: str) -> Any:
     """Return a method in C of an object, such as `random.Random().random`."""
-    found = getattr(value, name, MISSING) if _is_builtin(type(value)) else MISSING
-    return found if callable(found) else MISSING
+    attribute = getattr(value, name, MISSING) if _is_builtin(type(value)) else MISSING
+    return attribute if callable(attribute) else MISSING
 
 
 def _is_builtin(cls: type) -> bool:

@@ -169,5 +169,5 @@ def kind_of_call(path: str, arguments: int | None) -> CauseKind | None:
         >>> kind_of_call("time.time", 0).code, kind_of_call("random.Random", 1)
         ('READS_CLOCK', None)
     """
-    found = next((row for row in CALLS if row.matches(path, arguments)), None)
-    return None if found is None or found.when is CallForm.NEVER else found.kind
+    call = next((row for row in CALLS if row.matches(path, arguments)), None)
+    return None if call is None or call.when is CallForm.NEVER else call.kind

@@ -58,8 +58,8 @@ def parameters_of(tree: Tree) -> list[str]:
     """Return the names of the parameters of a function."""
     given = tree.args
     named = [*given.posonlyargs, *given.args, *given.kwonlyargs]
-    named += [each for each in (given.vararg, given.kwarg) if each is not None]
-    return [each.arg for each in named]
+    named += [parameter for parameter in (given.vararg, given.kwarg) if parameter is not None]
+    return [parameter.arg for parameter in named]
 
 
 def body_of(tree: Tree) -> list[ast.stmt]:
@@ -107,11 +107,11 @@ def _sketch(function: FunctionType) -> ast.FunctionDef:
         defaults=[],
     )
     body = [*_statements(code, code.co_varnames[0] if code.co_argcount else None)]
-    made = ast.FunctionDef(
+    sketch = ast.FunctionDef(
         name=code.co_name, args=arguments, body=body or [ast.Pass()], decorator_list=[]
     )
-    made.lineno = code.co_firstlineno
-    return ast.fix_missing_locations(made)
+    sketch.lineno = code.co_firstlineno
+    return ast.fix_missing_locations(sketch)
 
 
 def _statements(code: CodeType, owner: str | None) -> Iterator[ast.stmt]:

@@ -118,14 +118,14 @@ def _functions(value: Any, use: Use, method: str | None, known: set[int]) -> Ite
         yield UserFunction(value.__func__, value.__self__, use)  # type: ignore[arg-type]
     elif isinstance(value, partial):
         parts = (value.func, *value.args, *value.keywords.values())
-        yield from (found for part in parts for found in _functions(part, use, None, known))
+        yield from (user for part in parts for user in _functions(part, use, None, known))
     elif function_of(value) is not None:  # below a decorator in C, such as a cache
         yield from _functions(function_of(value), use, None, known)
     elif is_of_users_class(value):
         yield from _of_object(value, use, method, known)
     else:
         yield from (
-            found for part in _parts_of(value) for found in _functions(part, use, method, known)
+            user for part in _parts_of(value) for user in _functions(part, use, method, known)
         )
 
 
@@ -161,15 +161,15 @@ def _of_object(value: Any, use: Use, method: str | None, known: set[int]) -> Ite
 
 def methods_of(cls: type) -> dict[str, FunctionType]:
     """Return the methods of a class that the program defines, inherited ones included."""
-    found: dict[str, FunctionType] = {}
+    methods: dict[str, FunctionType] = {}
     for base in cls.__mro__:
         if not _is_users_class(base):
             continue
         for name, member in vars(base).items():
             function = function_of(member)
             if function is not None and is_users(function):
-                found.setdefault(name, function)
-    return found
+                methods.setdefault(name, function)
+    return methods
 
 
 def function_of(member: Any) -> FunctionType | None:

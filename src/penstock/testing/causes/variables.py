@@ -114,14 +114,14 @@ def _outer(problem: str, place: ast.AST, *, is_possible: bool = False) -> FoundC
 def _changed_elsewhere(view: FunctionView) -> dict[str, str]:
     """Return the variables that functions of the module declare as global and set, each with a function's name."""
     module = module_tree(view.user.function)
-    found: dict[str, str] = {}
+    changes: dict[str, str] = {}
     for function in functions_in(module) if module is not None else ():
         nodes = [node for statement in body_of(function) for node in ast.walk(statement)]
         declared = {name for node in nodes if isinstance(node, ast.Global) for name in node.names}
         for target, _ in changed(nodes):
             if isinstance(target, ast.Name) and target.id in declared:
-                found.setdefault(target.id, _name(function))
-    return found
+                changes.setdefault(target.id, _name(function))
+    return changes
 
 
 def _name(function: Tree) -> str:
@@ -210,9 +210,9 @@ def _is_container(view: FunctionView, name: str) -> bool:
     value = getattr(owner, "__dict__", {}).get(name, getattr(view.owner_class, name, MISSING))
     if isinstance(value, _CONTAINERS):
         return True
-    for method, made in view.assigned.get(name, ()):
-        cls = method.resolve(made.func) if isinstance(made, ast.Call) else MISSING
-        if isinstance(made, _LITERALS) or (isinstance(cls, type) and issubclass(cls, _CONTAINERS)):
+    for method, node in view.assigned.get(name, ()):
+        cls = method.resolve(node.func) if isinstance(node, ast.Call) else MISSING
+        if isinstance(node, _LITERALS) or (isinstance(cls, type) and issubclass(cls, _CONTAINERS)):
             return True
     return False
 
@@ -220,8 +220,8 @@ def _is_container(view: FunctionView, name: str) -> bool:
 def _is_iterator_attribute(view: FunctionView, name: str) -> bool:
     if _is_iterator(getattr(view.user.owner, "__dict__", {}).get(name, MISSING)):
         return True
-    made = (value for _, value in view.assigned.get(name, ()) if isinstance(value, ast.Call))
-    return any(_is_iterator_class(view.resolve(value.func)) for value in made)
+    calls = (value for _, value in view.assigned.get(name, ()) if isinstance(value, ast.Call))
+    return any(_is_iterator_class(view.resolve(value.func)) for value in calls)
 
 
 def _is_iterator_class(cls: Any) -> bool:

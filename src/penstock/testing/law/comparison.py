@@ -131,20 +131,22 @@ def _net(records: Sequence[Any]) -> list[Any]:
 def _inserted(record: Any) -> Any:
     if not isinstance(record, Row) or record.get_row_kind() is RowKind.INSERT:
         return record
-    made = pickle.loads(pickle.dumps(record))
-    made.set_row_kind(RowKind.INSERT)
-    return made
+    inserted = pickle.loads(pickle.dumps(record))
+    inserted.set_row_kind(RowKind.INSERT)
+    return inserted
 
 
 def _nearest(missing: Sequence[Any], others: Sequence[Any]) -> list[Any]:
     """Return the results in between that are equal to final ones but for rounding or forms."""
     left = list(others)
-    found: list[Any] = []
+    nearest: list[Any] = []
     for record in missing:
-        at = next((n for n, each in enumerate(left) if closeness(record, each) is not None), None)
-        if at is not None:
-            found.append(left.pop(at))
-    return found
+        index = next(
+            (n for n, other in enumerate(left) if closeness(record, other) is not None), None
+        )
+        if index is not None:
+            nearest.append(left.pop(index))
+    return nearest
 
 
 def _mark(record: Any) -> bytes:
@@ -152,13 +154,13 @@ def _mark(record: Any) -> bytes:
 
 
 def _rest(records: Sequence[Any], counts: Counter[bytes]) -> list[Any]:
-    found: list[Any] = []
+    rest: list[Any] = []
     for record in records if counts else ():
         mark = _mark(record)
         if counts.get(mark, 0) > 0:
             counts[mark] -= 1
-            found.append(record)
-    return found
+            rest.append(record)
+    return rest
 
 
 def _difference(first: Sequence[Any], second: Sequence[Any]) -> Difference | None:
@@ -166,8 +168,8 @@ def _difference(first: Sequence[Any], second: Sequence[Any]) -> Difference | Non
         return None
     left, worst = list(second), 0.0
     for record in first:
-        near = ((closeness(record, each), at) for at, each in enumerate(left))
-        close = min(((by, at) for by, at in near if by is not None), default=None)
+        near = ((closeness(record, other), index) for index, other in enumerate(left))
+        close = min(((by, index) for by, index in near if by is not None), default=None)
         if close is None:
             return Difference(tuple(first), tuple(second))
         worst = max(worst, close[0])
@@ -221,7 +223,5 @@ def _number_closeness(one: Any, other: Any) -> float | None:
 def _each(one: Sequence[Any], other: Sequence[Any]) -> float | None:
     if len(one) != len(other):
         return None
-    found = [closeness(a, b) for a, b in zip(one, other, strict=True)]
-    return (
-        None if any(by is None for by in found) else max((by or 0.0 for by in found), default=0.0)
-    )
+    gaps = [closeness(a, b) for a, b in zip(one, other, strict=True)]
+    return None if any(by is None for by in gaps) else max((by or 0.0 for by in gaps), default=0.0)

@@ -97,7 +97,7 @@ def parse_stubs(texts: Sequence[str] | None) -> dict[str, Any]:
         >>> parse_stubs(["rate=1.5", "city=Rome"])
         {'rate': 1.5, 'city': 'Rome'}
     """
-    found: dict[str, Any] = {}
+    stubs: dict[str, Any] = {}
     for text in texts or ():
         name, equals, value = text.partition("=")
         if not equals or not name:
@@ -105,10 +105,10 @@ def parse_stubs(texts: Sequence[str] | None) -> dict[str, Any]:
                 f"the stub {text!r} is not of the form NAME=VALUE", hint="Write --stub lookup=1.5."
             )
         try:
-            found[name] = json.loads(value)
+            stubs[name] = json.loads(value)
         except ValueError:
-            found[name] = value
-    return found
+            stubs[name] = value
+    return stubs
 
 
 @contextmanager

@@ -219,7 +219,7 @@ class _Comparison:
         self._refusal: PenstockError | None = None
         self._dependences: dict[Dependence, None] = {}
         self._notes: dict[str, None] = {}
-        for name in samples.made:
+        for name in samples.generated:
             self._notes[f"records of source {name!r} are generated from its type"] = None
         for sink in program.sinks:
             if sink.rule.because is not None:
@@ -255,24 +255,24 @@ class _Comparison:
 
     def _is_explained(self, trial: Trial, sinks: Sequence[int]) -> bool:
         """Return whether an exception of the law explains why two ways part, and keep it."""
-        found = _explanation(trial)
+        exceptions = _explanation(trial)
         for sink in sinks:
             name = None if sink == FAILURE else self._program.sinks[sink].name
-            for exception in found:
+            for exception in exceptions:
                 self._dependences[Dependence(name, exception.cause, exception.page)] = None
-        return bool(found)
+        return bool(exceptions)
 
     def _note_differences(self, one: WayRun, other: WayRun) -> None:
         """Note what the semantics explain."""
         if one.outcome.failure is not None:
             return
-        for at, difference in enumerate(differences(self._program, one, other)):
+        for index, difference in enumerate(differences(self._program, one, other)):
             if difference is None:
                 continue
             if difference.rounding is not None:
                 self._rounding = max(self._rounding or 0.0, difference.rounding)
             else:
-                name = self._program.sinks[at].name
+                name = self._program.sinks[index].name
                 self._notes[f"sink {name!r} gets equal numbers in several forms, as 1 and 1.0"] = (
                     None
                 )
@@ -305,9 +305,9 @@ class _Comparison:
             failure = run.outcome.failure
             if failure is None:
                 continue
-            if not self._samples.made:
+            if not self._samples.generated:
                 raise failure
-            names = ", ".join(map(repr, self._samples.made))
+            names = ", ".join(map(repr, self._samples.generated))
             raise SourceError(
                 f"the program fails in every way on records that are generated for source {names}: "
                 f"{failure.problem}",
@@ -343,12 +343,12 @@ class _Comparison:
             return Disagreement(None, "failures", one.way, other.way, shown, None, failures)
         sink = self._program.sinks[what]
         difference = list(differences(self._program, one, other))[what]
-        made = Disagreement(
+        disagreement = Disagreement(
             sink.name, sink.rule.answer.value, one.way, other.way, shown, difference
         )
         if one.way.on_spark or other.way.on_spark:
-            return made
-        return self._with_operator(made, what, parted.inputs)
+            return disagreement
+        return self._with_operator(disagreement, what, parted.inputs)
 
     def _with_operator(self, disagreement: Disagreement, sink: int, inputs: Inputs) -> Disagreement:
         """Return the disagreement with the first operator whose results differ."""

@@ -44,12 +44,12 @@ def event_time(graph: LogicalGraph, source: Node) -> EventTime | None:
     ]
     if not readers:
         return EventTime(_stamp)
-    found = [node.watermarking for node in readers if source.id in node.inputs]
-    direct = [each for each in found if each is not None]
+    settings = [node.watermarking for node in readers if source.id in node.inputs]
+    direct = [setting for setting in settings if setting is not None]
     if not direct:
         return None
-    assigner = next((each.assigner for each in direct if each.assigner is not None), None)
-    bound = min(each.out_of_orderness_ms or 0 for each in direct)
+    assigner = next((setting.assigner for setting in direct if setting.assigner is not None), None)
+    bound = min(setting.out_of_orderness_ms or 0 for setting in direct)
     return EventTime(_stamp if assigner is None else _assigned(assigner), bound)
 
 
@@ -77,20 +77,20 @@ def in_order_of_time(
     times it is one split after the other.
     """
     time = event_time(graph, source)
-    made = [
+    samples = [
         [SampleRecord(number, value, stamp) for value, stamp in split]
         for number, split in enumerate(splits)
     ]
-    if time is None or len(made) == 1:
-        return tuple(element for split in made for element in split)
-    heap = [(time.of(split[0]), number, 0) for number, split in enumerate(made) if split]
+    if time is None or len(samples) == 1:
+        return tuple(element for split in samples for element in split)
+    heap = [(time.of(split[0]), number, 0) for number, split in enumerate(samples) if split]
     heapify(heap)
     merged: list[SampleRecord] = []
     while heap:
-        latest, number, at = heap[0]
-        merged.append(made[number][at])
-        if at + 1 == len(made[number]):
+        latest, number, index = heap[0]
+        merged.append(samples[number][index])
+        if index + 1 == len(samples[number]):
             heappop(heap)
             continue
-        heapreplace(heap, (max(latest, time.of(made[number][at + 1])), number, at + 1))
+        heapreplace(heap, (max(latest, time.of(samples[number][index + 1])), number, index + 1))
     return tuple(merged)

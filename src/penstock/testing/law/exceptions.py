@@ -32,17 +32,19 @@ def divided(trial: Trial) -> tuple[Trial, ...]:
     """Return a trial per part of a program; none if it emits no changes, or takes back rows that it never emitted."""
     parts: list[Trial] = []
     behind = trial
-    while found := list(_first_changes(behind.program.graph)):
-        before = behind.program.tapped([node.id for node in found])
+    while nodes := list(_first_changes(behind.program.graph)):
+        before = behind.program.tapped([node.id for node in nodes])
         outcome = before.run(behind.inputs, behind.first)
         are_changes = all(sink.rule.answer is SinkAnswer.NET_CHANGES for sink in before.sinks)
         if outcome.failure is not None or not are_changes:
             return ()
         samples = {
             node.id: tuple(SampleRecord(0, row) for row in received.answer)
-            for node, received in zip(found, outcome.received, strict=True)
+            for node, received in zip(nodes, outcome.received, strict=True)
         }
-        if not all(isinstance(each.value, Row) for sample in samples.values() for each in sample):
+        if not all(
+            isinstance(element.value, Row) for sample in samples.values() for element in sample
+        ):
             return ()
         parts.append(replace(behind, program=before))
         behind = _behind(behind, samples)
@@ -119,14 +121,14 @@ def explanation(trial: Trial) -> tuple[LawException, ...]:
 
     One exception is enough if the ways agree without it. Otherwise they have to agree without all of them.
     """
-    without = {each: each.controls(trial) for each in EXCEPTIONS}
-    present = tuple(each for each, trials in without.items() if trials)
-    for each in present:
-        if _agree(without[each]):
-            return (each,)
+    without = {exception: exception.controls(trial) for exception in EXCEPTIONS}
+    present = tuple(exception for exception, trials in without.items() if trials)
+    for exception in present:
+        if _agree(without[exception]):
+            return (exception,)
     trials: tuple[Trial, ...] = (trial,)
-    for each in present if len(present) > 1 else ():
-        trials = tuple(other for one in trials for other in (each.controls(one) or (one,)))
+    for exception in present if len(present) > 1 else ():
+        trials = tuple(other for one in trials for other in (exception.controls(one) or (one,)))
     return present if len(present) > 1 and _agree(trials) else ()
 
 

@@ -48,9 +48,9 @@ def variants(graph: LogicalGraph, inputs: Inputs, seed: int) -> Iterator[Inputs]
         for node in graph.of_kind(SOURCE)
     }
     for change in cycle(CHANGES):
-        made = {source: change(sample, sources[source], rng) for source, sample in inputs.items()}
-        if any(made[source] is not sample for source, sample in inputs.items()):
-            yield made
+        other = {source: change(sample, sources[source], rng) for source, sample in inputs.items()}
+        if any(other[source] is not sample for source, sample in inputs.items()):
+            yield other
 
 
 def _skewed(sample: Sample, source: SampledSource, rng: random.Random) -> Sample:
@@ -59,15 +59,17 @@ def _skewed(sample: Sample, source: SampledSource, rng: random.Random) -> Sample
     often = rng.randrange(len(sample)) if sample else -1
     return tuple(
         element
-        for at, each in enumerate(sample)
-        for element in ([each] * 10 if at == often else [each])
+        for index, record in enumerate(sample)
+        for element in ([record] * 10 if index == often else [record])
     )
 
 
 def _repeated(sample: Sample, source: SampledSource, rng: random.Random) -> Sample:
     """Return the sample with some records twice, as after a repeated delivery."""
     del source
-    return tuple(element for each in sample for element in ([each] * (1 + (rng.random() < _SOME))))
+    return tuple(
+        element for record in sample for element in ([record] * (1 + (rng.random() < _SOME)))
+    )
 
 
 def _thinned(sample: Sample, source: SampledSource, rng: random.Random) -> Sample:
@@ -80,7 +82,7 @@ def _with_nulls(sample: Sample, source: SampledSource, rng: random.Random) -> Sa
     """Return records of which some have a None where another record has one."""
     del source
     parts = [parts_of(element.value) for element in sample]
-    nullable = {place for each in parts for place in each if each[place] is None} - {None}
+    nullable = {place for record in parts for place in record if record[place] is None} - {None}
 
     def null(record: dict[Any, Any]) -> dict[Any, Any]:
         places = [place for place in record if place in nullable]
@@ -111,10 +113,10 @@ def _delayed(
     time = source.time
     assert time is not None, "the callers look"
     arrivals = {
-        at: time.of(element) + (rng.randint(0, most) if rng.random() < share else 0)
-        for at, element in enumerate(sample)
+        index: time.of(element) + (rng.randint(0, most) if rng.random() < share else 0)
+        for index, element in enumerate(sample)
     }
-    return tuple(sample[at] for at in sorted(arrivals, key=arrivals.__getitem__))
+    return tuple(sample[index] for index in sorted(arrivals, key=arrivals.__getitem__))
 
 
 def _in_other_forms(sample: Sample, source: SampledSource, rng: random.Random) -> Sample:
@@ -142,14 +144,14 @@ def _widened(sample: Sample, source: SampledSource, rng: random.Random) -> Sampl
                 ranges[place] = min(low, value), max(high, value)
 
     def beyond(record: dict[Any, Any]) -> dict[Any, Any]:
-        places = [at for at in record if at in ranges and type(record[at]) in (int, float)]
-        at = rng.choice(places) if places else None
-        return {at: type(record[at])(_beyond(*ranges[at], rng))} if places else {}
+        places = [key for key in record if key in ranges and type(record[key]) in (int, float)]
+        key = rng.choice(places) if places else None
+        return {key: type(record[key])(_beyond(*ranges[key], rng))} if places else {}
 
-    made = _changed(sample, beyond, rng)
+    widened = _changed(sample, beyond, rng)
     fitting = tuple(
         element if _fits(source.type_info, element.value) else before
-        for element, before in zip(made, sample, strict=True)
+        for element, before in zip(widened, sample, strict=True)
     )
     return source.time.in_order(fitting) if ranges else sample
 

@@ -27,7 +27,7 @@ def samples_in(directory: Path, graph: LogicalGraph, most: int) -> dict[str, lis
     The directory contains files `NAME.jsonl`, `.csv`, `.parquet` or `.txt`, or directories `NAME` of them.
     """
     sources = {node.name: node for node in graph.of_kind(SOURCE)}
-    found: dict[str, list[list[Any]]] = {}
+    samples: dict[str, list[list[Any]]] = {}
     for path in _visible(directory):
         name = path.name if path.is_dir() else path.stem
         node = sources.get(name)
@@ -38,8 +38,8 @@ def samples_in(directory: Path, graph: LogicalGraph, most: int) -> dict[str, lis
                 hint=_HINT,
             )
         files = _visible(path) if path.is_dir() else [path]
-        found[name] = [_records(file, node, most) for file in files]
-    return found
+        samples[name] = [_records(file, node, most) for file in files]
+    return samples
 
 
 def _visible(directory: Path) -> list[Path]:
@@ -55,19 +55,19 @@ def _records(path: Path, node: Node, most: int) -> list[Any]:
 
 def _json_lines(path: Path, node: Node, most: int) -> list[Any]:
     read = RecordTexts(node.type_info).read
-    found = []
+    records = []
     # Not splitlines: texts may have other line ends of Unicode.
     text = path.read_text(encoding="utf-8").removesuffix("\n")
     lines = text.split("\n") if text else []
     for number, line in enumerate(lines[:most], 1):
         try:
-            found.append(read(line))
+            records.append(read(line))
         except (ValueError, KeyError, TextError) as cause:
             raise DecodeError(
                 f"{path}, line {number} is no record of {node.name!r}: {cause}",
                 hint=f"Write one JSON value of type {node.type_info} per line.",
             ) from cause
-    return found
+    return records
 
 
 def _lines(path: Path, node: Node, most: int) -> list[Any]:

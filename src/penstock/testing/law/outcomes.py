@@ -107,19 +107,19 @@ class CheckedProgram:
     def _on_spark(self, inputs: Inputs, way: Way) -> WayOutcome:
         settings = self._configuration.layered(_LAYER, way.settings())
         graph = with_samples(self.graph, inputs, way)
-        found = run_on_spark(graph, settings, way, sum(map(len, inputs.values())))
-        if found.failure is not None:
-            return WayOutcome(failure=found.failure)
+        spark_run = run_on_spark(graph, settings, way, sum(map(len, inputs.values())))
+        if spark_run.failure is not None:
+            return WayOutcome(failure=spark_run.failure)
         note = (
             None
-            if found.killed is None
-            else f"{way.describe()}: process {found.killed} got SIGKILL"
+            if spark_run.killed is None
+            else f"{way.describe()}: process {spark_run.killed} got SIGKILL"
         )
-        return WayOutcome(self._received(way, found.records), note=note)
+        return WayOutcome(self._received(way, spark_run.records), note=note)
 
     def _received(self, way: Way, records: Sequence[Sequence[Any]]) -> tuple[Received, ...]:
-        found = zip(self.sinks, records, strict=True)
-        return tuple(Received(way, of, sink.rule) for sink, of in found)
+        pairs = zip(self.sinks, records, strict=True)
+        return tuple(Received(way, of, sink.rule) for sink, of in pairs)
 
     def plan(self, inputs: Inputs, way: Way) -> PhysicalPlan:
         """Return the plan of a way, which it has in common with ways of other micro-batches and failures."""
@@ -153,7 +153,7 @@ class CheckedProgram:
         above = reachable(keys, lambda key: self.graph.node(key).inputs)
         nodes = [self.graph.node(key) for key in sorted(above)]
         first = 1 + max(above)
-        taps = [_tap(self.graph.node(key), first + at) for at, key in enumerate(keys)]
+        taps = [_tap(self.graph.node(key), first + index) for index, key in enumerate(keys)]
         return self.with_graph(LogicalGraph((*nodes, *taps)))
 
 

@@ -93,11 +93,11 @@ class Samples:
 
     Attributes:
         inputs: The sample of every source.
-        made: Names of sources whose records are generated from their type.
+        generated: Names of sources whose records are generated from their type.
     """
 
     inputs: Inputs
-    made: tuple[str, ...] = ()
+    generated: tuple[str, ...] = ()
 
 
 def samples_of(
@@ -112,28 +112,28 @@ def samples_of(
             f"the program has no source {unknown[0]!r}{did_you_mean(unknown[0], tuple(names))}; it has {names}",
             hint="Name records by the name of a source, the argument of from_source.",
         )
-    found: dict[int, Sample] = {}
-    made: list[str] = []
+    samples: dict[int, Sample] = {}
+    generated: list[str] = []
     for node in sources:
         if node.name in given:
-            found[node.id] = _given(graph, node, list(given[node.name]), records)
+            samples[node.id] = _given(graph, node, list(given[node.name]), records)
         elif readable := _readable_parts(node):
-            found[node.id] = in_order_of_time(graph, node, _own(node, readable, records))
+            samples[node.id] = in_order_of_time(graph, node, _own(node, readable, records))
         else:
-            found[node.id] = _made(graph, node, min(records, _MOST_MADE), seed)
-            made.append(node.name)
-    return Samples(found, tuple(made))
+            samples[node.id] = _made(graph, node, min(records, _MOST_MADE), seed)
+            generated.append(node.name)
+    return Samples(samples, tuple(generated))
 
 
 def first_records(graph: LogicalGraph, node: Node, records: int) -> Sample:
     """Return the first records of a source, those of logs of other systems too."""
     assert node.source is not None, "sources have one"
     with TemporaryDirectory(prefix="penstock-") as directory:
-        found = (
+        sampled = (
             _sampled(part, Path(directory, str(number)), records)
             for number, part in enumerate(parts_of(node.source))
         )
-        parts = [part for part in found if part is not None]
+        parts = [part for part in sampled if part is not None]
         if not parts:
             raise SourceError(
                 f"{node.source.describe()} cannot be read outside of a job",
@@ -169,7 +169,7 @@ def _made(graph: LogicalGraph, node: Node, records: int, seed: int) -> Sample:
     make = maker_of(node.type_info)
     choices = SeededChoices(random.Random(seed + node.id))  # noqa: S311 - examples, not secrets
     has_stamps = node.source.gives_timestamps
-    made = tuple(
+    elements = tuple(
         SampleRecord(
             number % _MADE_SPLITS,
             make(choices),
@@ -178,17 +178,17 @@ def _made(graph: LogicalGraph, node: Node, records: int, seed: int) -> Sample:
         for number in range(records)
     )
     time = event_time(graph, node)
-    return made if time is None else time.in_order(made)
+    return elements if time is None else time.in_order(elements)
 
 
 def _given(graph: LogicalGraph, node: Node, values: list[Any], records: int) -> Sample:
-    if values and all(isinstance(each, SampleRecord) for each in values):
+    if values and all(isinstance(value, SampleRecord) for value in values):
         return tuple(values)
     return in_order_of_time(graph, node, _splits_of(values, records))
 
 
 def _splits_of(values: list[Any], records: int) -> list[_Split]:
-    are_splits = bool(values) and all(type(each) is list for each in values)
+    are_splits = bool(values) and all(type(value) is list for value in values)
     splits = values if are_splits else [values]
     most = max(1, records // max(1, len(splits)))
     return [[_stamped_one(value) for value in split[:most]] for split in splits]
@@ -240,12 +240,12 @@ def _read(source: PositionedSource, records: int) -> Iterable[_Split]:
     for split, (begin, _), end in zip(start.keys, start.ranges, ends, strict=True):
         # Positions of a log have holes, so its records are counted.
         until = begin + most if end is None else end if source.is_log else min(end, begin + most)
-        found: _Split = []
+        split_records: _Split = []
         for values, stamps in source.exact_batches(split, begin, until, _CHUNK):
-            found += _stamped(values, stamps)
-            if len(found) >= most:
+            split_records += _stamped(values, stamps)
+            if len(split_records) >= most:
                 break
-        yield found[:most]
+        yield split_records[:most]
 
 
 def _stamped(values: Sequence[Any], stamps: Sequence[int] | None) -> _Split:

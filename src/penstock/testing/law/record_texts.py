@@ -49,8 +49,8 @@ class RecordTexts:
         if self._is_declared:
             stamp, kind, value = self._stamped.read(line)
         else:
-            found = json.loads(line)
-            stamp, kind, value = (_value(found[name]) for name in _FIELDS)
+            encoded = json.loads(line)
+            stamp, kind, value = (_value(encoded[name]) for name in _FIELDS)
         if kind is not None:
             value.set_row_kind(RowKind[kind])
         return SampleRecord(0, value, stamp)
@@ -105,7 +105,7 @@ def _datetime(texts: Any) -> dt.datetime:
 
 
 def _dict(pairs: list[list[Any]]) -> dict[Any, Any]:
-    return {_value(key): _value(each) for key, each in pairs}
+    return {_value(key): _value(content) for key, content in pairs}
 
 
 _TAGS: Mapping[str, tuple[type, Callable[[Any], Any], Callable[[Any], Any]]] = {
@@ -144,7 +144,7 @@ def _tagged(value: Any) -> Any:
     if type(value) is list:
         return list(map(_tagged, value))
     if type(value) is dict and all(type(key) is str and key[:1] != "@" for key in value):
-        return {key: _tagged(each) for key, each in value.items()}
+        return {key: _tagged(content) for key, content in value.items()}
     for tag, (cls, write, _) in _TAGS.items():
         if class_of(value) is cls:
             return {tag: _tagged(write(value))}
@@ -160,7 +160,7 @@ def _value(parsed: Any) -> Any:
         ((tag, content),) = parsed.items()
         if tag in _TAGS:
             return _TAGS[tag][2](content)
-    return {key: _value(each) for key, each in parsed.items()}
+    return {key: _value(part) for key, part in parsed.items()}
 
 
 def parts_of(record: Any) -> dict[Any, Any]:
@@ -194,9 +194,9 @@ def with_parts(record: Any, changed: dict[Any, Any]) -> Any:
         return record
     parts = parts_of(record) | changed
     if isinstance(record, Row):
-        made = Row(**parts) if names_of(record) else Row(*parts.values())
-        made.set_row_kind(record.get_row_kind())
-        return made
+        row = Row(**parts) if names_of(record) else Row(*parts.values())
+        row.set_row_kind(record.get_row_kind())
+        return row
     if isinstance(record, dict):
         return parts
     if isinstance(record, RedisEntry):

@@ -111,4 +111,4 @@ def _is_contained(graph: LogicalGraph, node: Node) -> bool:
             return False
         node = graph.node(node.inputs[0])
     above = (graph.node(key) for key in reachable(node.inputs, lambda k: graph.node(k).inputs))
-    return not any(each.kind.emit in _FOLDS or each.kind in CHANGES for each in above)
+    return not any(other.kind.emit in _FOLDS or other.kind in CHANGES for other in above)

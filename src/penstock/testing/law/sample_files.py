@@ -47,13 +47,13 @@ class Mask:
     def record(self, value: Any, type_info: TypeInformation) -> Any:
         """Return a record with masked columns, of the declared type."""
         for self._width in _WIDTHS:
-            made = self._of_parts(value)
+            masked = self._of_parts(value)
             try:
-                type_info.coerce(made)
+                type_info.coerce(masked)
             except ValueError as cause:
                 problem = str(cause)
                 continue
-            return made
+            return masked
         raise ArgumentError(
             f"a masked record is not of its declared type: {problem}",
             hint="Leave a column out of --mask.",
@@ -71,14 +71,14 @@ class Mask:
             is_named = name in self._columns or (isinstance(place, str | bytes) and is_secret(name))
             if is_named and part is not None:
                 self.masked[name] = None
-            made = self._hidden(part, name) if is_named else self._of_parts(part)
-            if made is not part:
-                changed[place] = made
-        made = with_parts(value, changed)
+            hidden = self._hidden(part, name) if is_named else self._of_parts(part)
+            if hidden is not part:
+                changed[place] = hidden
+        masked = with_parts(value, changed)
         if isinstance(value, KafkaRecord):
             headers = ((name, self._of_parts({name: data})[name]) for name, data in value.headers)
-            return made._replace(headers=tuple(headers))
-        return _with_masked_keys(made, value) if isinstance(value, Change) else made
+            return masked._replace(headers=tuple(headers))
+        return _with_masked_keys(masked, value) if isinstance(value, Change) else masked
 
     def _of_text(self, text: str | bytes) -> str | bytes:
         """Return a text that is a JSON object with its columns masked; any other as it is."""
@@ -88,10 +88,10 @@ class Mask:
             parsed = json.loads(text)
         except ValueError:
             return text
-        made = self._of_parts(parsed)
-        if made == parsed:
+        masked = self._of_parts(parsed)
+        if masked == parsed:
             return text
-        written = json.dumps(made, ensure_ascii=False)
+        written = json.dumps(masked, ensure_ascii=False)
         return written.encode() if isinstance(text, bytes) else written
 
     def _hidden(self, value: Any, name: str) -> Any:
@@ -99,7 +99,7 @@ class Mask:
             return None
         if isinstance(value, Row | dict | tuple | list):
             parts = parts_of(value)
-            return with_parts(value, {at: self._hidden(part, name) for at, part in parts.items()})
+            return with_parts(value, {key: self._hidden(part, name) for key, part in parts.items()})
         hide = next((hide for cls, hide in _HIDE.items() if isinstance(value, cls)), None)
         if hide is None:
             raise ArgumentError(
@@ -142,8 +142,8 @@ def _decimal(value: Decimal, mask: Mask) -> Decimal:
     sign, digits, exponent = value.as_tuple()
     if not isinstance(exponent, int):
         return value  # NaN or infinity
-    found = str(mask.digest(value))[: len(digits)]
-    return Decimal((sign, tuple(map(int, found)), exponent))
+    hidden = str(mask.digest(value))[: len(digits)]
+    return Decimal((sign, tuple(map(int, hidden)), exponent))
 
 
 def _moved(value: Any, mask: Mask) -> dt.timedelta:
@@ -198,24 +198,24 @@ def write_samples(
         raise ArgumentError(
             f"{directory} is not empty", hint="Name a directory that is empty or not there."
         )
-    mask, texts, found = Mask(columns), {}, []
+    mask, texts, unread = Mask(columns), {}, []
     for node in graph.of_kind(SOURCE):
         try:
             texts[node.name] = _lines(graph, node, records, mask)
         except ArgumentError:
             raise
         except PenstockError as error:
-            found.append(SourceFiles(node.name, problem=f"{error.problem}. {error.hint}"))
+            unread.append(SourceFiles(node.name, problem=f"{error.problem}. {error.hint}"))
     if not any(map(any, texts.values())):
         empty = [SourceFiles(name, problem="it has no records") for name in texts]
-        problems = "; ".join(f"{source.name!r}: {source.problem}" for source in [*found, *empty])
+        problems = "; ".join(f"{source.name!r}: {source.problem}" for source in [*unread, *empty])
         raise SourceError(
             f"no source can be sampled: {problems}",
             hint="Write the files by hand, or declare the types of records: a check generates such.",
         )
     _check_columns(columns, mask)
     written = [_written(directory, name, splits) for name, splits in texts.items()]
-    return SampleFiles((*written, *found), tuple(mask.masked))
+    return SampleFiles((*written, *unread), tuple(mask.masked))
 
 
 def _lines(graph: LogicalGraph, node: Node, records: int, mask: Mask) -> list[list[str]]:
@@ -231,9 +231,9 @@ def _lines(graph: LogicalGraph, node: Node, records: int, mask: Mask) -> list[li
         raise SourceError(cause.problem, hint=cause.hint, origin=node.origin) from cause
     splits: dict[int, list[str]] = {}
     for element in sample:
-        made = replace(element, value=mask.record(element.value, node.type_info))
+        masked = replace(element, value=mask.record(element.value, node.type_info))
         try:
-            line = texts.write(made)
+            line = texts.write(masked)
         except TextError as cause:
             raise SourceError(
                 f"a record has no JSON: {cause}",

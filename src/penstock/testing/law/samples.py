@@ -86,8 +86,8 @@ class SampleSource(SplitSource):
 
     def read(self, split: int, start: int, end: int) -> Sequence[Any]:
         """Return the records of a range."""
-        found = self.values[split][start:end]
-        return copy_batch(list(found)) if self.are_copies else found
+        records = self.values[split][start:end]
+        return copy_batch(list(records)) if self.are_copies else records
 
     def columns(self, split: int, start: int, end: int) -> pa.RecordBatch | None:
         """Return the rows of a range as columns; None if columns do not hold all of them, or rows have timestamps."""
@@ -118,7 +118,7 @@ def source_of(sample: Sample, type_info: TypeInformation, way: Way) -> Source:
     order = list(range(splits))
     if way.order:
         random.Random(way.order).shuffle(order)  # noqa: S311 - examples, not secrets
-    place = {split: at for at, split in enumerate(order)}
+    place = {split: index for index, split in enumerate(order)}
 
     def part(elements: Sample) -> SampleSource:
         values: list[list[Any]] = [[] for _ in order]

@@ -64,8 +64,8 @@ def duckdb_rows(query: str, tables: Mapping[str, pa.Table]) -> list[tuple[Any, .
     for name, table in tables.items():
         there.register(name, table)
     try:
-        found: list[tuple[Any, ...]] = there.execute(query).fetchall()
-        return found
+        rows: list[tuple[Any, ...]] = there.execute(query).fetchall()
+        return rows
     finally:
         for name in tables:
             there.unregister(name)
@@ -102,12 +102,12 @@ def compared_with_duckdb(
     `names` has the names of the sources of the samples.
     """
     reader = _ScriptReader(script, file)
-    found = {names[source]: sample for source, sample in samples.inputs.items()}
+    by_name = {names[source]: sample for source, sample in samples.inputs.items()}
     notes = [f"{name} is not compared with DuckDB: {why}" for name, why in reader.refused.items()]
     if not reader.queries:
         return replace(verdict, notes=(*verdict.notes, *notes))
     program = reader.program()
-    inputs = {node.id: found[node.name] for node in program.sources}
+    inputs = {node.id: by_name[node.name] for node in program.sources}
     try:
         other = judge(program, Samples(inputs), [Way(), Way(on_duckdb=True)])
     except _DuckDbFailure as failure:
@@ -131,15 +131,15 @@ class _ScriptReader:
         self.queries: list[ComparedQuery] = []
         self._environment = StreamExecutionEnvironment.get_execution_environment()
         self._session = self._environment.sql_session
-        found = list(self._queries(parse_script(script, file)))
+        queries = list(self._queries(parse_script(script, file)))
         self._environment.get_configuration().set(RUNTIME_MODE, RuntimeExecutionMode.BATCH)
         self._job = SqlJob(self._environment, self._session)
-        for name, query in found:
+        for name, query in queries:
             try:
                 self.queries.append(self._compared(name, query))
             except NotInDuckDbError as part:
                 self.refused[name] = f"it has no counterpart of {part}"
-        self._trees = dict(found)
+        self._trees = dict(queries)
 
     def _queries(self, statements: Sequence[Statement]) -> Iterator[tuple[str, Any]]:
         """Carry out what is before the first job, and yield the queries of the job."""
@@ -151,9 +151,9 @@ class _ScriptReader:
                 return
             if isinstance(statement, Insert | StatementSet):
                 inserts = statement.inserts if isinstance(statement, StatementSet) else (statement,)
-                for each in inserts:
+                for insert in inserts:
                     count += 1
-                    yield f"INSERT {count} INTO {'.'.join(each.target)}", each.query
+                    yield f"INSERT {count} INTO {'.'.join(insert.target)}", insert.query
             elif count and not isinstance(statement, _NAMES):
                 return
             elif isinstance(statement, _BEFORE):
@@ -170,10 +170,10 @@ class _ScriptReader:
     def _add_names(self, query: Any, views: dict[str, ViewText], tables: dict[str, None]) -> None:
         """Add the tables below a query, and the views, those first that others read."""
         for name in tables_in(query):
-            found = self._session.find((name,))
-            if isinstance(found, SqlView):
-                self._add_names(found.query, views, tables)
-                views.setdefault(name, ViewText(name, found.columns, found.query))
+            relation = self._session.find((name,))
+            if isinstance(relation, SqlView):
+                self._add_names(relation.query, views, tables)
+                views.setdefault(name, ViewText(name, relation.columns, relation.query))
             else:
                 tables[name] = None
 
@@ -244,10 +244,10 @@ def _arrow_table(kind: Any, rows: Sequence[Any]) -> pa.Table:
 def _rows(query: ComparedQuery, kind: Any, tables: Mapping[str, pa.Table]) -> list[Row]:
     assert isinstance(kind, RowTypeInfo), "rows of a query have a declared type"
     try:
-        found = duckdb_rows(query.text, {name: tables[name] for name in query.tables})
+        rows = duckdb_rows(query.text, {name: tables[name] for name in query.tables})
     except EXTRAS["duckdb"].load().Error as cause:
         first = str(cause).partition("\n")[0]
         raise _DuckDbFailure(
             f"no query is compared with DuckDB: {query.name} fails there: {first}"
         ) from cause
-    return [Row(**dict(zip(kind.field_names, row, strict=True))) for row in found]
+    return [Row(**dict(zip(kind.field_names, row, strict=True))) for row in rows]

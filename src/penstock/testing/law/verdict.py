@@ -79,8 +79,8 @@ class Disagreement:
         if self.sink is not None:
             yield f"  compared: {self.rule}"
         if self.operator is not None:
-            at = "" if self.origin is None else f", {self.origin}"
-            yield f"  they part at the operator {self.operator!r}{at}"
+            place = "" if self.origin is None else f", {self.origin}"
+            yield f"  they part at the operator {self.operator!r}{place}"
 
     def _part(self, records: Sequence[Any], failure: PenstockError | None) -> str:
         if failure is not None:
@@ -174,8 +174,8 @@ class LawVerdict:
         return "\n".join([*lines, *map(self._of_cause, self.causes)])
 
     def _of_cause(self, cause: Cause) -> str:
-        found = self.disagreement
-        word = "cause" if found is not None and found.operator == cause.operator else "warning"
+        operator = None if self.disagreement is None else self.disagreement.operator
+        word = "cause" if operator == cause.operator else "warning"
         return f"{word}: {cause.operator!r} {cause.problem}, {cause.line}\n  fix: {cause.hint} See {cause.page}"
 
     def to_json(self) -> dict[str, Any]:
@@ -238,8 +238,8 @@ class Trial:
 
 def differences(program: CheckedProgram, one: WayRun, other: WayRun) -> Iterator[Difference | None]:
     """Yield the difference at each sink; None where the answers are the same."""
-    for at, sink in enumerate(program.sinks):
-        yield compare(sink.rule, one.outcome.received[at], other.outcome.received[at])
+    for index, sink in enumerate(program.sinks):
+        yield compare(sink.rule, one.outcome.received[index], other.outcome.received[index])
 
 
 def parting_sinks(program: CheckedProgram, one: WayRun, other: WayRun) -> list[int]:
@@ -251,4 +251,4 @@ def parting_sinks(program: CheckedProgram, one: WayRun, other: WayRun) -> list[i
     if any(codes):
         return [FAILURE] if codes[0] != codes[1] else []
     pairs = enumerate(differences(program, one, other))
-    return [at for at, difference in pairs if difference is not None and difference.breaks_law]
+    return [sink for sink, difference in pairs if difference is not None and difference.breaks_law]

@@ -136,9 +136,9 @@ class Way:
             {'parallelism': 7}
         """
         return {
-            each.name: getattr(self, each.name)
-            for each in fields(self)
-            if getattr(self, each.name) != each.default
+            field.name: getattr(self, field.name)
+            for field in fields(self)
+            if getattr(self, field.name) != field.default
         }
 
     def __repr__(self) -> str:

@@ -89,8 +89,8 @@ def text_of_test(
 
 def _inputs(inputs: Mapping[str, Sample]) -> Iterator[tuple[str, str]]:
     for name, sample in inputs.items():
-        is_plain = all(each.split == 0 and each.timestamp is None for each in sample)
-        values = [each.value for each in sample] if is_plain else list(sample)
+        is_plain = all(element.split == 0 and element.timestamp is None for element in sample)
+        values = [element.value for element in sample] if is_plain else list(sample)
         text = _text_of(values)
         try:
             is_same = same_answer(eval(text, dict(_NAMES)), values)  # noqa: S307 - text that is made here
@@ -106,9 +106,9 @@ def _inputs(inputs: Mapping[str, Sample]) -> Iterator[tuple[str, str]]:
 
 def _text_of(value: Any) -> str:
     """Return the expression of a value; `repr` lacks the kinds of rows."""
-    made = _TEXTS.get(class_of(value))
-    if made is not None:
-        return made(value)
+    text_of = _TEXTS.get(class_of(value))
+    if text_of is not None:
+        return text_of(value)
     if hasattr(value, "_fields"):  # a NamedTuple
         return f"{type(value).__name__}({_arguments(value._fields, value)})"
     return repr(value)
