@@ -91,7 +91,7 @@ def places(tree: ast.Module, text: str) -> list[ModuleName]:
         before = lines[node.lineno - 1].encode()[: node.col_offset]  # the parser counts bytes
         return starts[node.lineno - 1] + len(before.decode())
 
-    def found() -> Iterator[ModuleName]:
+    def module_names() -> Iterator[ModuleName]:
         for node in ast.walk(tree):
             if isinstance(node, ast.Import):
                 for alias in filter(_is_theirs, node.names):
@@ -103,7 +103,7 @@ def places(tree: ast.Module, text: str) -> list[ModuleName]:
             elif isinstance(node, ast.Attribute) and _is_package(node.value):
                 yield ModuleName(position(node), f"{THEIRS}.{node.attr}", node.lineno)
 
-    return sorted(found(), key=lambda place: place.start)
+    return sorted(module_names(), key=lambda place: place.start)
 
 
 def replaced(text: str, where: list[ModuleName]) -> str:

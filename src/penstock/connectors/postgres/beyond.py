@@ -103,7 +103,7 @@ def load_context(policy: str) -> LoadContext:
 def _otherwise(usual: Any, policy: str, ends: tuple[Any, Any]) -> _Loads:
     """Return a loader that applies a policy to values that another loader refuses."""
 
-    def made(oid: int, context: Any) -> Callable[[Any], Any]:
+    def loads(oid: int, context: Any) -> Callable[[Any], Any]:
         load: Callable[[Any], Any] = usual(oid, context).load
 
         def loaded(data: Any) -> Any:
@@ -117,7 +117,7 @@ def _otherwise(usual: Any, policy: str, ends: tuple[Any, Any]) -> _Loads:
 
         return loaded
 
-    return made
+    return loads
 
 
 _Loads = Callable[[int, Any], Callable[[Any], Any]]
