@@ -112,13 +112,13 @@ class SegmentBuckets:
         """Pickle the buckets, and yield full frames."""
         for route, values in self._values.items():
             keys, stamps = self._keys.get(route), self._stamps.get(route)
-            for at in range(0, len(values), self._most):
-                end = at + self._most
+            for start in range(0, len(values), self._most):
+                end = start + self._most
                 yield from self._add(
                     route,
-                    values[at:end],
-                    None if keys is None else keys[at:end],
-                    None if stamps is None else stamps[at:end],
+                    values[start:end],
+                    None if keys is None else keys[start:end],
+                    None if stamps is None else stamps[start:end],
                 )
         self._values.clear()
         self._keys.clear()
@@ -230,10 +230,10 @@ class PartsBuckets:
         times = None if stamps is None else stamps[order].tolist()
         starts = np.flatnonzero(np.diff(routes, prepend=routes[0] - 1)).tolist()
         for start, end in zip(starts, [*starts[1:], len(routes)], strict=True):
-            for at in range(start, end, max_records):
-                to = min(at + max_records, end)
-                own = None if times is None else times[at:to]
-                yield int(routes[at]), batch.slice(at, to - at), own
+            for begin in range(start, end, max_records):
+                to = min(begin + max_records, end)
+                own = None if times is None else times[begin:to]
+                yield int(routes[begin]), batch.slice(begin, to - begin), own
 
     def take_metrics(self) -> dict[str, MetricValue]:
         """Return what it merged since the last call, by full name."""
@@ -278,8 +278,8 @@ class PartsBuckets:
             if hashes is not None:
                 return self._routes.of_groups[groups_of(hashes, self._groups)]
         keys = self.merge.keys_of(batch)
-        found = routes_of(self._routes, keys, keys, self._fold.origin)
-        return np.array(found, dtype=np.int64)
+        routes = routes_of(self._routes, keys, keys, self._fold.origin)
+        return np.array(routes, dtype=np.int64)
 
 
 _BUCKETS_TOTAL = 4  # frames that columns of records make at a time
@@ -354,8 +354,8 @@ class ColumnBuckets:
         routes = self._routes_of(batch)
         for route in np.unique(routes).tolist():
             own = batch.take(pa.array(np.flatnonzero(routes == route)))
-            for at in range(0, own.num_rows, max_records):
-                yield route, own.slice(at, max_records), None
+            for start in range(0, own.num_rows, max_records):
+                yield route, own.slice(start, max_records), None
 
     def _routes_of(self, batch: Any) -> npt.NDArray[np.int64]:
         assert self._key is not None, "only what can be placed is taken"

@@ -58,8 +58,8 @@ def unpicklable(cause: BaseException, values: list[Any], origin: CallSite | None
 def not_taken(refused: DecodeError, taker: str, created: CallSite | None) -> DecodeError:
     """Return the error about records that cannot be decoded, with the name of their receiver."""
     problem = f"the input of {taker} cannot be read: {refused.problem}"
-    made = DecodeError(problem, hint=refused.hint, origin=refused.origin or created)
-    return made.permanent(refused.is_permanent)
+    error = DecodeError(problem, hint=refused.hint, origin=refused.origin or created)
+    return error.permanent(refused.is_permanent)
 
 
 def _can_be_pickled(value: Any) -> bool:

@@ -442,10 +442,12 @@ class ChannelWriter:
         if not (rest or waiting.is_full):
             return
         before = self._clock.switch(ENCODE)
-        for made in waiting.take_frames(rest=rest):
-            header = self._header(FrameKind.RECORDS, made.count)
-            frame = encode_segments(header, made.segments, made.stamps, keyed=made.is_keyed)
-            self._emit(made.route, frame)
+        for segmented in waiting.take_frames(rest=rest):
+            header = self._header(FrameKind.RECORDS, segmented.count)
+            frame = encode_segments(
+                header, segmented.segments, segmented.stamps, keyed=segmented.is_keyed
+            )
+            self._emit(segmented.route, frame)
         self._clock.switch(before)
 
     def _send_by_key(
@@ -481,9 +483,9 @@ class ChannelWriter:
         if len(values) <= limit:
             self._send(route, values, timestamps)
             return
-        for at in range(0, len(values), limit):
-            stamps = None if timestamps is None else timestamps[at : at + limit]
-            self._send(route, values[at : at + limit], stamps)
+        for start in range(0, len(values), limit):
+            stamps = None if timestamps is None else timestamps[start : start + limit]
+            self._send(route, values[start : start + limit], stamps)
 
     def _flush_buckets(self) -> None:
         if self._columns is not None:

@@ -99,12 +99,12 @@ def in_group_order(
             return keys, groups, values, timestamps
     elif few:
         return keys, _group_of_each(keys, group_of), values, timestamps
-    found = _groups_of(keys, group_of, settings.max_parallelism)
-    order = _order_of(found)
+    key_groups = _groups_of(keys, group_of, settings.max_parallelism)
+    order = _order_of(key_groups)
     places = order.tolist()
     return (
         list(map(keys.__getitem__, places)),
-        found[order].tolist(),
+        key_groups[order].tolist(),
         list(map(values.__getitem__, places)),
         None if timestamps is None else list(map(timestamps.__getitem__, places)),
     )
@@ -118,10 +118,10 @@ def _groups_of(keys: list[Any], group_of: Callable[[Any], int], max_parallelism:
 
 
 def _group_of_each(keys: list[Any], group_of: Callable[[Any], int]) -> list[int]:
-    found = list(map(group_of, keys))
-    if len(found) < len(keys):  # the code of a key raised StopIteration, and raises it again here
-        found = [group_of(key) for key in keys]
-    return found
+    groups = list(map(group_of, keys))
+    if len(groups) < len(keys):  # the code of a key raised StopIteration, and raises it again here
+        groups = [group_of(key) for key in keys]
+    return groups
 
 
 def _order_of(groups: Groups) -> Groups:

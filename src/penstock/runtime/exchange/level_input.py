@@ -98,14 +98,14 @@ class LevelInput:
     def control(self) -> list[tuple[int, ControlElement]]:
         """Return (channel, element) pairs in order of writing, those about the next part at the end."""
         self._control.sort(key=_header)
-        found = [
+        elements = [
             (header.channel, element)
             for header, frame in self._control
             for element in load_payload(frame)
             if type(element) is not BacklogStatus
         ]
-        found.sort(key=lambda pair: type(pair[1]) is NextPart)  # stable: tasks have no order
-        return found
+        elements.sort(key=lambda pair: type(pair[1]) is NextPart)  # stable: tasks have no order
+        return elements
 
     def statuses(self) -> list[tuple[int, BacklogStatus]]:
         """Return the backlog statuses of subtasks as (channel, status), in order."""

@@ -49,8 +49,8 @@ def make_placement(
     spec: ChannelSpec, settings: RunSettings, task: int, subtasks: int
 ) -> Placement | None:
     """Return the placement of a channel; None if records are routed by key."""
-    made = _PLACEMENTS.get(spec.partitioner)
-    return None if made is None else made(_Sender(spec, settings, task, subtasks))
+    make = _PLACEMENTS.get(spec.partitioner)
+    return None if make is None else make(_Sender(spec, settings, task, subtasks))
 
 
 def placed_columns(place: Placement, batch: Any) -> Iterator[tuple[int, Any]]:
@@ -58,8 +58,8 @@ def placed_columns(place: Placement, batch: Any) -> Iterator[tuple[int, Any]]:
     positions = cast("list[int]", range(batch.num_rows))  # most placements leave them together
     for route, rows, _ in place(positions, None):
         own = batch if len(rows) == batch.num_rows else batch.take(list(rows))
-        for at in range(0, own.num_rows, _COLUMN_ROWS):
-            yield route, own.slice(at, _COLUMN_ROWS)
+        for start in range(0, own.num_rows, _COLUMN_ROWS):
+            yield route, own.slice(start, _COLUMN_ROWS)
 
 
 def _to_own(sender: _Sender) -> Placement:
@@ -142,10 +142,10 @@ def _by_function(sender: _Sender) -> Placement:
 
 
 def _split(routes: list[int], values: list[Any], stamps: list[int] | None) -> Iterator[Batch]:
-    found: dict[int, list[int]] = defaultdict(list)
+    by_route: dict[int, list[int]] = defaultdict(list)
     for position, route in enumerate(routes):
-        found[route].append(position)
-    for route, positions in found.items():
+        by_route[route].append(position)
+    for route, positions in by_route.items():
         some = [values[position] for position in positions]
         yield route, some, None if stamps is None else [stamps[p] for p in positions]
 

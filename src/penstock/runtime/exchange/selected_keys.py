@@ -39,9 +39,9 @@ def routes_of(
 ) -> list[int]:
     """Return the route of every record."""
     try:
-        found = routes.of(keys)
-        if len(found) == len(keys):  # otherwise the code of a key raised StopIteration
-            return found
+        key_routes = routes.of(keys)
+        if len(key_routes) == len(keys):  # otherwise the code of a key raised StopIteration
+            return key_routes
     except BaseException as cause:  # noqa: BLE001 - the keys are routed one by one, which raises it again with the record
         raise_interrupt(cause)
     position = iter(keys)

@@ -34,8 +34,8 @@ class CoercingOutput(ForwardingOutput):
         try:
             fitted = self._type.coerce_batch(values)
         except ValueError as refused:
-            found = find_mismatch(self._type, values)
-            record, reason = (values[found[0]], found[1]) if found else (values, str(refused))
+            pair = find_mismatch(self._type, values)
+            record, reason = (values[pair[0]], pair[1]) if pair else (values, str(refused))
             raise mismatch(self._subject, record, self._type, reason, self._origin) from refused
         self._output.collect(fitted, timestamps)
 

@@ -132,17 +132,17 @@ def split_tagged(results: list[Any], stamps: list[int] | None) -> tuple[Batch, d
     if not tagged:
         return (results, stamps), {}
     sides: dict[str, tuple[list[Any], list[int]]] = defaultdict(lambda: ([], []))
-    for at in tagged:
-        tag, value = results[at]
+    for position in tagged:
+        tag, value = results[position]
         values, side_stamps = sides[tag.tag_id]
         values.append(value)
         if stamps is not None:
-            side_stamps.append(stamps[at])
+            side_stamps.append(stamps[position])
     aside = set(tagged)
-    main = [result for at, result in enumerate(results) if at not in aside]
+    main = [result for position, result in enumerate(results) if position not in aside]
     main_stamps = None
     if stamps is not None:
-        main_stamps = [stamp for at, stamp in enumerate(stamps) if at not in aside]
+        main_stamps = [stamp for position, stamp in enumerate(stamps) if position not in aside]
     return (main, main_stamps), {
         tag: (values, None if stamps is None else side_stamps)
         for tag, (values, side_stamps) in sides.items()
@@ -154,7 +154,7 @@ def _tagged(results: list[Any]) -> list[int]:
     kinds = set(map(type, results))
     if tuple not in kinds or (len(kinds) == 1 and _PAIR not in set(map(len, results))):
         return []  # the usual case; checking each of them would cost five times as much
-    return [at for at, result in enumerate(results) if is_tagged(result)]
+    return [position for position, result in enumerate(results) if is_tagged(result)]
 
 
 def sides_of(output: Output) -> Mapping[str, Output]:

@@ -41,8 +41,8 @@ class PartsMerge:
     ) -> tuple[pa.RecordBatch, list[Times]]:
         """Return one row per key, or per key and times, in the order in which these first come, and its times."""
         try:
-            made, found = self.columns.merged(batches, [pa.array(each) for each in times])
-            return made, [each.to_numpy() for each in found]
+            batch, columns = self.columns.merged(batches, [pa.array(column) for column in times])
+            return batch, [column.to_numpy() for column in columns]
         except CannotMergeError:
             return self._by_python(batches, times)
 
@@ -61,7 +61,7 @@ class PartsMerge:
     ) -> tuple[pa.RecordBatch, list[Times]]:
         values = [row for batch in batches for row in rows_of(batch)]
         keys = [key for batch in batches for key in self.keys_of(batch)]
-        addresses = list(zip(keys, *(each.tolist() for each in times), strict=True))
+        addresses = list(zip(keys, *(column.tolist() for column in times), strict=True))
         table: dict[Any, Any] = {}
         position = iter(values)
         try:
@@ -70,6 +70,6 @@ class PartsMerge:
             key = failing_key(keys, values, position)
             where = failing_place(cause, values, position, key)
             raise failure_at(self._subject, where, cause, self._origin) from cause
-        made = self.of_records(list(table.values()))
-        _, *found = zip(*table, strict=True)
-        return made, [np.array(each, dtype=np.int64) for each in found]
+        merged = self.of_records(list(table.values()))
+        _, *columns = zip(*table, strict=True)
+        return merged, [np.array(column, dtype=np.int64) for column in columns]

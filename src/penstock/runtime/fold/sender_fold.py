@@ -140,9 +140,9 @@ def batches_of(entries: Entries, size: int) -> Iterator[Batch]:
             stamps += repeat(max(pane, MIN_TIMESTAMP + 1), len(table))
         if len(keys) >= size:
             whole = len(keys) // size * size
-            for at in range(0, whole, size):
-                end = at + size
-                yield keys[at:end], values[at:end], stamps[at:end] or None
+            for start in range(0, whole, size):
+                end = start + size
+                yield keys[start:end], values[start:end], stamps[start:end] or None
             keys, values, stamps = keys[whole:], values[whole:], stamps[whole:]
     if keys:
         yield keys, values, stamps or None
@@ -150,8 +150,8 @@ def batches_of(entries: Entries, size: int) -> Iterator[Batch]:
 
 def refuse_untimed(assigner: Any, values: Iterator[Any], stamps: list[int] | None) -> None:
     """Call an assigner of windows with the first record without timestamp; it may refuse it."""
-    at = 0 if stamps is None else stamps.index(MIN_TIMESTAMP)
-    record = next(islice(values, at, None))
+    position = 0 if stamps is None else stamps.index(MIN_TIMESTAMP)
+    record = next(islice(values, position, None))
     assigner.assign_windows(record, MIN_TIMESTAMP, None)
     raise AssertionError("assigners of event time refuse records without timestamps")
 

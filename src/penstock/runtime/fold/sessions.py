@@ -189,14 +189,14 @@ class SessionTable:
             end += 1
         touched = pieces[begin:end]
         if not touched:
-            made = SessionPiece(stamp, stamp, ABSENT)
+            piece = SessionPiece(stamp, stamp, ABSENT)
         else:
-            made = SessionPiece(
+            piece = SessionPiece(
                 min(stamp, touched[0].first),
                 max(stamp, touched[-1].last),
                 touched[0].kept,
             )
             for other in touched[1:]:
-                made.kept = self.fold.merge(made.kept, other.kept)
-        pieces[begin:end] = [made]
-        return made
+                piece.kept = self.fold.merge(piece.kept, other.kept)
+        pieces[begin:end] = [piece]
+        return piece

@@ -112,9 +112,9 @@ class StateHandles:
         return handle
 
     def _check(self, getter: str, descriptor: Any) -> None:
-        found = getattr(descriptor, "kind", None)
-        if getattr(found, "getter", None) != getter or isinstance(descriptor, type):
-            kind = next(each for each in KINDS.values() if each.getter == getter)
+        given_kind = getattr(descriptor, "kind", None)
+        if getattr(given_kind, "getter", None) != getter or isinstance(descriptor, type):
+            kind = next(kind for kind in KINDS.values() if kind.getter == getter)
             descriptors = f"{kind.value.capitalize()}StateDescriptor"
             raise ArgumentError(
                 f"{self._spec.name!r} requested {kind.value} state with {descriptor!r}",

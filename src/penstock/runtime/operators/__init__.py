@@ -23,8 +23,8 @@ def operator_class(kind: OperatorKind) -> type[Operator]:
     """Return the class that runs operators of a kind."""
     assert kind.implementation is not None, f"{kind.name} is no operator"
     module, _, name = kind.implementation.partition(":")
-    found: type[Operator] = getattr(import_module(module), name)
-    return found
+    implementation: type[Operator] = getattr(import_module(module), name)
+    return implementation
 
 
 # Imports all operators at once: a worker imports before it forks, not in each of its children.

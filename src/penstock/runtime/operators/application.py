@@ -245,10 +245,10 @@ class BroadcastProcessOperator(ApplyOperator):
             self._timers, spec, self.context.get_read_only_broadcast_state
         )
         writing = InternalBroadcastContext(self._timers, spec, self.context.get_broadcast_state)
-        function, made = spec.function, (spec.kind.returns, self.emission)
+        function, shared = spec.function, (spec.kind.returns, self.emission)
         return (
-            Application(function.process_element, *made, reading),
+            Application(function.process_element, *shared, reading),
             Application(
-                function.process_broadcast_element, *made, writing, " of the broadcast input"
+                function.process_broadcast_element, *shared, writing, " of the broadcast input"
             ),
         )

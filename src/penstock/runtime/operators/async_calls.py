@@ -112,7 +112,7 @@ class Failed:
 
     cause: BaseException
     may_repeat: bool = False
-    at: int = -1
+    position: int = -1
 
 
 class _FailedCallError(Exception):
@@ -164,20 +164,20 @@ class AsyncCalls:
         if wave.failure is not None:
             return wave.failure
         if len(wave.results) < len(values):  # a group does not report a cancelled worker
-            lost = set(range(len(values))) - {at for at, _ in wave.results}
-            return Failed(_ended(asyncio.CancelledError()), at=min(lost))
+            lost = set(range(len(values))) - {position for position, _ in wave.results}
+            return Failed(_ended(asyncio.CancelledError()), position=min(lost))
         return wave.results
 
     async def _work(self, wave: _Wave) -> None:
         """Make one call after the other until no record is left."""
-        for at, value in wave.waiting:
+        for position, value in wave.waiting:
             if wave.failure is not None:
                 return  # its last call ignored its cancellation
             outcome = await self._results_of(value, wave)
             if isinstance(outcome, Failed):
-                wave.failure = wave.failure or replace(outcome, at=at)
+                wave.failure = wave.failure or replace(outcome, position=position)
                 raise _FailedCallError  # not its cause, because some exceptions end the event loop
-            wave.results.append((at, outcome))
+            wave.results.append((position, outcome))
 
     async def _results_of(self, value: Any, wave: _Wave) -> list[Any] | Failed:
         """Return the results for one record, after all its attempts."""
@@ -340,15 +340,19 @@ class AsyncOperator(Operator):
             completed.sort(key=_position)
         results = [result for _, produced in completed for result in produced]
         marks = self._stamps
-        stamps = None if marks is None else [marks[at] for at, made in completed for _ in made]
+        stamps = (
+            None
+            if marks is None
+            else [marks[position] for position, produced in completed for _ in produced]
+        )
         if results:
             self.output.collect(results, stamps)
 
     def _failure(self, failed: Failed, values: list[Any]) -> Exception:
-        value = values[failed.at]
+        value = values[failed.position]
         selectors = self.spec.key_selectors
         key = selectors[0](value) if selectors and selectors[0] is not None else NO_KEY
-        return self.failed(failed.cause, values, iter(values[failed.at + 1 :]), key=key)
+        return self.failed(failed.cause, values, iter(values[failed.position + 1 :]), key=key)
 
 
 def _position(result: Completed) -> int:
@@ -392,12 +396,14 @@ class AsyncMapBatchesOperator(MapBatchesOperator):
     def call_on(self, values: list[Any], stamps: Stamps) -> None:
         """Make all calls for records, and emit their results in order."""
         size = self.batches.size
-        batches = [values[at : at + size] for at in range(0, len(values), size)]
+        batches = [values[start : start + size] for start in range(0, len(values), size)]
         completed = self._loop.run(self._async_calls.run(batches))
         if isinstance(completed, Failed):
-            raise self.calls.failure(completed.cause, batches[completed.at]) from completed.cause
-        made = {at: result for at, (result,) in completed}
-        rows = (self.calls.rows(made[at], len(batch)) for at, batch in enumerate(batches))
+            raise self.calls.failure(
+                completed.cause, batches[completed.position]
+            ) from completed.cause
+        results = {index: result for index, (result,) in completed}
+        rows = (self.calls.rows(results[index], len(batch)) for index, batch in enumerate(batches))
         self.output.collect(list(chain.from_iterable(rows)), stamps)
 
 

@@ -95,9 +95,11 @@ def _of_many(target: Any, spec: OperatorSpec) -> list[InputMethods]:
         )
     return [
         InputMethods(
-            found.process_element, found.process_record_attributes, partial(target.end_input, n)
+            own_input.process_element,
+            own_input.process_record_attributes,
+            partial(target.end_input, n),
         )
-        for n, found in enumerate(inputs, 1)
+        for n, own_input in enumerate(inputs, 1)
     ]
 
 
@@ -205,18 +207,18 @@ class OwnOperator(Operator):
     def _created(self, factory: Any) -> Any:
         self._context.current_timestamp = None
         try:
-            made = factory.create_stream_operator(OperatorParameters(self._out, self.context))
+            operator = factory.create_stream_operator(OperatorParameters(self._out, self.context))
         except BaseException as cause:
             raise self.failed_in(CREATE, cause) from cause
         method = RECORD_METHODS[self.spec.kind.inputs]
-        if isinstance(made, type) or not callable(getattr(made, method, None)):
+        if isinstance(operator, type) or not callable(getattr(operator, method, None)):
             raise UserFunctionError(
                 f"operator {self.spec.name!r}: {CREATE} of {type(factory).__name__} returned "
-                f"{short(made)}, which is not an operator with {method}",
+                f"{short(operator)}, which is not an operator with {method}",
                 hint="Return an operator object of the class that the streams need.",
                 origin=self.spec.origin,
             )
-        return made
+        return operator
 
     def _call(self, where: str, call: Callable[..., Any], *arguments: Any) -> None:
         """Call something that belongs to no record."""

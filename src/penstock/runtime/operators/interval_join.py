@@ -355,13 +355,13 @@ class IntervalJoinOperator(BuffersInputs):
         times = self._interval.times
         if times is None:
             return self._in_time(number, values, self._timestamps(number, values, timestamps))
-        found = list(map(times[number], values))
-        if None in found:
+        column = list(map(times[number], values))
+        if None in column:
             stamps = timestamps or [MIN_TIMESTAMP] * len(values)
-            is_bare = [time is None for time in found]
+            is_bare = [time is None for time in column]
             self._pad(number, compress(zip(stamps, values, strict=True), is_bare))
             values = [value for value, bare in zip(values, is_bare, strict=True) if not bare]
-        return self._in_time(number, values, [time for time in found if time is not None])
+        return self._in_time(number, values, [time for time in column if time is not None])
 
     def _timestamps(
         self, number: int, values: list[Any], timestamps: list[int] | None

@@ -48,18 +48,18 @@ class KeptValues:
         self._merge = merge
         self._types = aggregate.parts.field_types
         self._names = aggregate.parts.field_names
-        self._tables = {at: self._table(at, uid, scope) for at in changes.values}
+        self._tables = {position: self._table(position, uid, scope) for position in changes.values}
         self._derived, self._folded = (
             None if chain is None else ChainEvaluation(chain, name, origin, keys=aggregate.keys)
             for chain in (changes.derived, changes.folded)
         )
 
-    def _table(self, at: int, uid: str, scope: KeyedScope) -> Parts:
-        kind = self._types[at]
+    def _table(self, position: int, uid: str, scope: KeyedScope) -> Parts:
+        kind = self._types[position]
         assert isinstance(kind, MapTypeInfo), "a tally is a map"
         ttl_ms = self._changes.ttl_ms
         schema = StateSchema(StateKind.MAP, Types.LONG(), kind.key_type, has_ttl=ttl_ms is not None)
-        name = f"{VALUES_PREFIX}{self._names[at]}"
+        name = f"{VALUES_PREFIX}{self._names[position]}"
         return Parts(scope.table(uid, name, schema, ttl_ms))
 
     def settled(
@@ -75,11 +75,11 @@ class KeptValues:
         """
         stored = changed = after
         read: dict[int, tuple[list[Counts], list[Counts]]] = {}
-        for at, of_group in self._tables.items():
-            (came,) = columns_to_lists(after.select([at]))
+        for position, of_group in self._tables.items():
+            (came,) = columns_to_lists(after.select([position]))
             net: list[Counts] = []
-            read[at] = earlier, later = [], []
-            is_read = at in self._changes.read
+            read[position] = earlier, later = [], []
+            is_read = position in self._changes.read
             for number, counts in enumerate(came):
                 table = None if groups is None else of_group[groups[number]]
                 key = None if table is None else keys[number]
@@ -88,28 +88,29 @@ class KeptValues:
                     earlier.append(known)
                     later.append(_added(known, counts or {}))
                 net.append(_applied(table, key, counts or {}))
-            changed = self._with(changed, at, net)
-            stored = self._with(stored, at, [None] * len(net))
+            changed = self._with(changed, position, net)
+            stored = self._with(stored, position, [None] * len(net))
         if self._derived is not None:
-            made, _ = self._derived.columns_of(changed)
-            stored, _ = self._merge.merged([stored, made])
+            derived, _ = self._derived.columns_of(changed)
+            stored, _ = self._merge.merged([stored, derived])
         if self._folded is not None:
             stored, _ = self._folded.columns_of(stored)
         after = stored
-        for at in self._changes.read:
-            earlier, later = read[at]
-            before, after = self._with(before, at, earlier), self._with(after, at, later)
+        for position in self._changes.read:
+            earlier, later = read[position]
+            before = self._with(before, position, earlier)
+            after = self._with(after, position, later)
         return before, after, stored
 
     def _with(
-        self, rows: pa.RecordBatch, at: int, tallies: Sequence[Counts | None]
+        self, rows: pa.RecordBatch, position: int, tallies: Sequence[Counts | None]
     ) -> pa.RecordBatch:
         column = arrow_array(
-            self._names[at],
-            self._types[at],
-            [None if each is None else list(each.items()) for each in tallies],
+            self._names[position],
+            self._types[position],
+            [None if tally is None else list(tally.items()) for tally in tallies],
         )
-        return rows.set_column(at, rows.schema.field(at), column)
+        return rows.set_column(position, rows.schema.field(position), column)
 
 
 def _applied(table: Any, key: Any, counts: Counts) -> Counts:

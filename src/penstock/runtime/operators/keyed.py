@@ -357,12 +357,12 @@ class KeyedOperator(Operator):
             keys, values, timestamps = in_order_of_time(keys, values, timestamps)
         stamped: dict[Any, tuple[list[Any], list[int]]] = {}
         for key, value, timestamp in zip(keys, values, timestamps, strict=True):
-            found = stamped.get(key)
-            if found is None:
+            stamped_group = stamped.get(key)
+            if stamped_group is None:
                 stamped[key] = ([value], [timestamp])
             else:
-                found[0].append(value)
-                found[1].append(timestamp)
+                stamped_group[0].append(value)
+                stamped_group[1].append(timestamp)
         return ((key, of_key, stamps) for key, (of_key, stamps) in stamped.items())
 
 

@@ -35,22 +35,22 @@ class KeyedChangesOperator(KeyedOperator):
 
     def complete_key(self) -> None:
         """End the started key."""
-        found, self._final_rows = self._final_rows, None
-        for rows in (found or {}).values():
+        final_rows, self._final_rows = self._final_rows, None
+        for rows in (final_rows or {}).values():
             self.emit(rows, None)
         super().complete_key()
 
     def process_key(self, key: Any, values: list[Any], timestamps: list[int] | None) -> None:
         """Emit the changes that rows of a key make."""
         try:
-            made = self.call(key, values)
+            changes = self.call(key, values)
         except BaseException as cause:
             where = f"{len(values)} rows of key {short(key)}"
             raise self.failed_in(where, cause) from cause
         if self._final_rows is None:
-            self.emit(made, None)
+            self.emit(changes, None)
         else:
-            _add_up(self._final_rows, made)
+            _add_up(self._final_rows, changes)
 
 
 def _add_up(kept: dict[bytes, list[Any]], changes: list[Any]) -> None:

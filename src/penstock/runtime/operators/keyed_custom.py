@@ -77,17 +77,20 @@ class KeyedTwoInputOperator(BuffersInputs, KeyedProcessOperator):
     def _by_key(self, waiting: list[list[Batch]]) -> dict[Any, list[Entry]]:
         """Return the records of each key in the order in which they are processed."""
         results, others = results_apart(waiting)
-        found: dict[Any, list[Entry]] = {}
+        result_groups: dict[Any, list[Entry]] = {}
         for key, entry in self.with_keys(results):
-            found.setdefault(key, []).append(entry)
+            result_groups.setdefault(key, []).append(entry)
         groups: dict[Any, list[Entry]] = {}
         for key, entry in self.with_keys(others):
             groups.setdefault(key, []).append(entry)
         for entries in groups.values():
             self.in_order(entries)
-        if not found:
+        if not result_groups:
             return groups
-        return {key: found.get(key, []) + groups.get(key, []) for key in {**found, **groups}}
+        return {
+            key: result_groups.get(key, []) + groups.get(key, [])
+            for key in {**result_groups, **groups}
+        }
 
     def with_keys(self, waiting: list[list[Batch]]) -> Iterator[tuple[Any, Entry]]:
         """Yield the records of buffered batches with their keys, input by input."""

@@ -105,8 +105,8 @@ class KeyedProcessOperator(KeyedApplyOperator):
             self._group_of,
             self.context.settings,
         )
-        for at in range(0, len(values), FLUSH_RECORDS):
-            part = slice(at, at + FLUSH_RECORDS)
+        for start in range(0, len(values), FLUSH_RECORDS):
+            part = slice(start, start + FLUSH_RECORDS)
             stamps = None if timestamps is None else timestamps[part]
             self._process_some(keys[part], groups[part], values[part], stamps)
             self.flush()

@@ -75,9 +75,9 @@ class KeyedReduceOperator(KeyedFoldOperator):
             for key, result in of_key.items():
                 self._parts[group_of(key)].put(key, result)
             results = self.emission.of_batch(results)
-        for at in range(0, len(results), FLUSH_RECORDS):
-            end = at + FLUSH_RECORDS
-            self.emit(results[at:end], None if stamps is None else stamps[at:end])
+        for start in range(0, len(results), FLUSH_RECORDS):
+            end = start + FLUSH_RECORDS
+            self.emit(results[start:end], None if stamps is None else stamps[start:end])
 
     def process_key(self, key: Any, values: list[Any], timestamps: list[int] | None) -> None:
         """Fold the records of one key into its accumulator: one read and one write of state."""
@@ -164,5 +164,5 @@ class KeyedLatestOperator(KeyedFoldOperator):
 
     def _emit_all(self, values: Iterable[Any]) -> None:
         results = list(values)
-        for at in range(0, len(results), FLUSH_RECORDS):
-            self.emit(results[at : at + FLUSH_RECORDS], None)
+        for start in range(0, len(results), FLUSH_RECORDS):
+            self.emit(results[start : start + FLUSH_RECORDS], None)

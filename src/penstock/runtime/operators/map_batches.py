@@ -151,18 +151,18 @@ class WaitingColumns:
 
     def take(self, count: int) -> pa.RecordBatch:
         """Remove and return the first records; they are copied only if they came in several batches."""
-        found: list[pa.RecordBatch] = []
+        batches: list[pa.RecordBatch] = []
         missing = count
         while missing:
             batch = self._batches.popleft()
             if batch.num_rows > missing:
                 self._batches.appendleft(batch.slice(missing))
                 batch = batch.slice(0, missing)
-            found.append(batch)
+            batches.append(batch)
             missing -= batch.num_rows
         self.rows -= count
         self._since = time.monotonic()
-        return one_batch(found)
+        return one_batch(batches)
 
     def have_waited(self, limit_ms: int | None) -> bool:
         """Return whether there are records that have waited for a time."""
@@ -252,13 +252,13 @@ class MapBatchesOperator(Operator):
 
     def _call(self, argument: Any, values: Sequence[Any], stamps: Stamps) -> None:
         try:
-            made = self.call(argument)
+            result = self.call(argument)
         except BaseException as cause:
             raise self.calls.failure(cause, values) from cause
         if self._write is None:
-            self.output.collect(self.calls.rows(made, len(values)), stamps)
+            self.output.collect(self.calls.rows(result, len(values)), stamps)
             return
-        columns = self.calls.columns(made, len(values))
+        columns = self.calls.columns(result, len(values))
         if columns.num_rows:
             self._write(columns, stamps)
 
@@ -269,10 +269,10 @@ class MapRowsOperator(MapBatchesOperator):
     def call_on(self, values: list[Any], stamps: Stamps) -> None:
         """Call the function on records, and emit the results."""
         try:
-            made = self.call(values)
+            results = self.call(values)
         except BaseException as cause:
             raise self.calls.failure(cause, values) from cause
-        self.output.collect(made, stamps)
+        self.output.collect(results, stamps)
 
 
 class MapGroupsOperator(KeyedOperator):
@@ -291,13 +291,13 @@ class MapGroupsOperator(KeyedOperator):
     def process_key(self, key: Any, values: list[Any], timestamps: list[int] | None) -> None:
         """Call the function on the records of one key."""
         size = self._batches.size
-        for at in range(0, len(values), size):
-            some = values[at : at + size]
+        for start in range(0, len(values), size):
+            some = values[start : start + size]
             argument = self._calls.argument(some)
             try:
-                made = self.call(argument)
+                result = self.call(argument)
             except BaseException as cause:
                 raise self._calls.failure(cause, some, f" of key {short(key)}") from cause
             keeps_times = self._batches.is_row_for_row and timestamps is not None
-            stamps = timestamps[at : at + size] if keeps_times and timestamps else None
-            self.emit(self._calls.rows(made, len(some)), stamps)
+            stamps = timestamps[start : start + size] if keeps_times and timestamps else None
+            self.emit(self._calls.rows(result, len(some)), stamps)

@@ -59,12 +59,12 @@ class StoredParts:
     def put_all(self, group: int, keys: Sequence[Any], parts: Sequence[tuple[Any, ...]]) -> None:
         """Write the parts of keys of a key group, and remove those of keys without rows."""
         of_group, rows = self.of_group[group], self._rows
-        if rows is None or all(each[rows] for each in parts):
+        if rows is None or all(of_key[rows] for of_key in parts):
             of_group.put_all(keys, parts)
             return
-        for key, each in zip(keys, parts, strict=True):
-            if each[rows]:
-                of_group.put(key, each)
+        for key, of_key in zip(keys, parts, strict=True):
+            if of_key[rows]:
+                of_group.put(key, of_key)
             else:
                 of_group.remove(key)
 
@@ -122,9 +122,9 @@ class PartsState:
 
     def update(self, batches: Sequence[pa.RecordBatch], see: Callable[[list[Any]], None]) -> Update:
         """Merge columns with the known parts of their keys, write the state, and return both."""
-        found, keys, groups = self._in_group_order(self.merge.columns.distinct(batches))
+        distinct, keys, groups = self._in_group_order(self.merge.columns.distinct(batches))
         see(keys)
-        known, was_known = self._known(found, keys, groups)
+        known, was_known = self._known(distinct, keys, groups)
         # The known parts come first, once per key, and keys are merged in the order in which they first come.
         merged, _ = self.merge.merged([known, *batches])
         return self._settled(Update(known, was_known, merged), keys, groups)
@@ -140,8 +140,8 @@ class PartsState:
             else values_of_row(was)
             for was, now in zip(before, after, strict=True)
         )
-        batches = [self.merge.of_records(each) for each in (known, after)]
-        update = Update(batches[0], [each is not None for each in before], batches[1])
+        batches = [self.merge.of_records(records) for records in (known, after)]
+        update = Update(batches[0], [part is not None for part in before], batches[1])
         groups = None if is_last else np.array(list(map(self._group_of, keys)), dtype=np.uint16)
         return self._settled(update, keys, groups)
 
@@ -173,7 +173,7 @@ class PartsState:
         rows = pa.RecordBatch.from_arrays(
             [*stored.columns, *arrays], schema=self.merge.columns.schema
         )
-        return rows, [each is not nothing for each in known]
+        return rows, [part is not nothing for part in known]
 
     def _write(self, merged: pa.RecordBatch, keys: list[Any], groups: _Groups) -> None:
         plain = list(zip(*columns_to_lists(merged), strict=True))
@@ -206,4 +206,4 @@ def _runs(groups: _Groups) -> list[tuple[int, int, int]]:
     """Return (key group, start, end) of each run of equal key groups."""
     starts = np.flatnonzero(np.diff(groups, prepend=groups[:1] + 1)).tolist()
     ends = [*starts[1:], len(groups)]
-    return [(int(groups[at]), at, end) for at, end in zip(starts, ends, strict=True)]
+    return [(int(groups[start]), start, end) for start, end in zip(starts, ends, strict=True)]

@@ -103,7 +103,7 @@ class JoinSide:
             f"{name}-counts": StateSchema(StateKind.MAP, Types.LONG(), DIGESTS, self._expires),
             f"{name}-seen": StateSchema(StateKind.VALUE, Types.BOOLEAN(), None, self._expires),
         }
-        tables = [scope.table(operator, *each, ttl_ms) for each in schemas.items()]
+        tables = [scope.table(operator, *entry, ttl_ms) for entry in schemas.items()]
         self._rows, self._counts, self._seen = map(Parts, tables)
         self._typed = typed_digest(record_type)
         # State stores coded rows, so the coded row of the digest is stored and not encoded again.
@@ -135,10 +135,10 @@ class JoinSide:
         """Return (digest, row, count) of all rows of the key, in no defined order."""
         context = self._context
         key, group = context.key, context.group
-        found = self._rows[group].items(key)
+        entries = self._rows[group].items(key)
         part = self._counts[group]
         counts = {} if part.is_empty(key) else dict(part.items(key))
-        return [(digest, row, counts.get(digest, 1)) for digest, row in found]
+        return [(digest, row, counts.get(digest, 1)) for digest, row in entries]
 
     def fold(self, records: Iterable[Any]) -> dict[bytes, Change]:
         """Apply changes to the key's rows and return their net effect, by digest."""
@@ -152,13 +152,13 @@ class JoinSide:
                     record = copy(record)  # noqa: PLW2901 - state has rows, not changes
                     record.set_row_kind(RowKind.INSERT)
             digest, coded = self._digest(record)
-            found = counts.get(digest)
-            if found is None:
-                found = counts[digest] = [*self._counted(digest, record, effect), coded]
-            found[2] += effect
-            if self._expires and found[2] < 0:
-                found[2] = 0
-        changed = ((digest, found) for digest, found in counts.items() if found[1] != found[2])
+            change = counts.get(digest)
+            if change is None:
+                change = counts[digest] = [*self._counted(digest, record, effect), coded]
+            change[2] += effect
+            if self._expires and change[2] < 0:
+                change[2] = 0
+        changed = ((digest, change) for digest, change in counts.items() if change[1] != change[2])
         return {
             digest: (row, max(before, 0), max(now, 0))
             for digest, (row, before, now, coded) in changed
@@ -264,10 +264,10 @@ class RegularJoinOperator(BuffersInputs):
         for number, batches in enumerate(waiting):
             for values, _ in batches:
                 for key, value in zip(self.keys_of(number, values), values, strict=True):
-                    found = groups.get(key)
-                    if found is None:
-                        found = groups[key] = ([], [])
-                    found[number].append(value)
+                    group = groups.get(key)
+                    if group is None:
+                        group = groups[key] = ([], [])
+                    group[number].append(value)
         return groups
 
     def _join(self, lefts: list[Any], rights: list[Any], *, can_match: bool) -> None:
@@ -278,9 +278,9 @@ class RegularJoinOperator(BuffersInputs):
         if not changes[0] and not changes[1]:
             return
         if self._condition is not None and can_match:
-            made = matched_difference(changes, self._rows_of, self._kind, self._condition)
+            difference = matched_difference(changes, self._rows_of, self._kind, self._condition)
             for sign in (-1, 1):
-                self._emit_sign(sign, iter(made))
+                self._emit_sign(sign, iter(difference))
             return
         has = [watched and not side.is_empty() for side, watched in self._watched(can_match)]
         for (side, watched), present in zip(self._watched(can_match), has, strict=True):
@@ -393,7 +393,7 @@ def matched_difference(
     lefts = list(_counted_rows(changes[0], sides[0], with_unchanged=bool(changes[1]) or pads[1]))
     rights = list(_counted_rows(changes[1], sides[1], with_unchanged=bool(changes[0]) or pads[0]))
     right_marks = [[False, False] for _ in rights]
-    made: list[tuple[Any, Any, int]] = []
+    difference: list[tuple[Any, Any, int]] = []
     for left, left_before, left_now in lefts:
         had = has = False
         for (right, before, now), mark in zip(rights, right_marks, strict=True):
@@ -404,16 +404,16 @@ def matched_difference(
             mark[0] = mark[0] or left_before > 0
             mark[1] = mark[1] or left_now > 0
             if not kind.is_existence:
-                made.append((left, right, left_now * now - left_before * before))
+                difference.append((left, right, left_now * now - left_before * before))
         if pads[0]:
             counts_matched = kind is JoinKind.SEMI
             before = left_before if had is counts_matched else 0
             now = left_now if has is counts_matched else 0
-            made.append((left, None, now - before))
+            difference.append((left, None, now - before))
     if pads[1]:
         for (right, before, now), (had, has) in zip(rights, right_marks, strict=True):
-            made.append((None, right, (0 if has else now) - (0 if had else before)))
-    return [each for each in made if each[2]]
+            difference.append((None, right, (0 if has else now) - (0 if had else before)))
+    return [change for change in difference if change[2]]
 
 
 def _counted_rows(

@@ -291,16 +291,16 @@ class TimestampsOperator(Operator):
         if self._generator is None:
             assert self._make_generator is not None
             try:
-                made = self._make_generator(self.context)
+                generator = self._make_generator(self.context)
             except BaseException as cause:
                 raise self.failed_in("the maker of the generator", cause) from cause
-            if not hasattr(made, "on_event") or not hasattr(made, "on_periodic_emit"):
+            if not hasattr(generator, "on_event") or not hasattr(generator, "on_periodic_emit"):
                 raise UserCodeError(
-                    f"for_generator was given a function that returned {short(made)}",
+                    f"for_generator was given a function that returned {short(generator)}",
                     hint="Return an object of a class derived from WatermarkGenerator.",
                     origin=self.spec.origin,
                 )
-            self._generator = made
+            self._generator = generator
         return self._generator
 
     def _assign(self, assigner: Any, values: list[Any], timestamps: list[int] | None) -> list[int]:
@@ -344,8 +344,8 @@ def epoch_millis_of(column: Any) -> list[int] | None:
         return None
     if kinds.is_timestamp(column.type):
         micros = column.cast(pa.timestamp("us", column.type.tz)).cast(pa.int64())
-        found: list[int] = (micros.to_numpy() // 1_000).tolist()
-        return found
+        millis: list[int] = (micros.to_numpy() // 1_000).tolist()
+        return millis
     whole: list[int] = column.to_pylist()
     return whole
 

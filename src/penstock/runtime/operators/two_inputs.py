@@ -90,12 +90,12 @@ def _unique_pairs(
     distinct: set[Any], first: KeyedValues, seconds: dict[Any, Any]
 ) -> Iterator[Pairs]:
     keys, values = first
-    for at in range(0, len(keys), SOME_KEYS):
-        some = keys[at : at + SOME_KEYS]
+    for start in range(0, len(keys), SOME_KEYS):
+        some = keys[start : start + SOME_KEYS]
         others = map(seconds.get, some, repeat(_ABSENT))
         yield (
             some,
-            [[value] for value in values[at : at + SOME_KEYS]],
+            [[value] for value in values[start : start + SOME_KEYS]],
             [[] if other is _ABSENT else [other] for other in others],
         )
     rest = (item for item in seconds.items() if item[0] not in distinct)

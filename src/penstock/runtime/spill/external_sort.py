@@ -140,14 +140,14 @@ class RecordSorter:
     def _run(self, run: int, blocks: int) -> Iterator[Entry]:
         """Yield the records of a run."""
         assert self._store is not None, "it has runs"
-        found = 0
+        count = 0
         for _, frame in self._store.read(_RUN.pack(run)):
-            found += 1
+            count += 1
             orders, pairs, stamps = decode_pairs(read_header(frame), frame)
             for order, (key, value), stamp in zip(orders, pairs, stamps or (), strict=True):
                 yield order, stamp, key, value
-        if found != blocks:
-            raise self._store.damaged(f"run {run} has {found} blocks of {blocks}")
+        if count != blocks:
+            raise self._store.damaged(f"run {run} has {count} blocks of {blocks}")
 
     def _measure(self) -> None:
         """Look at the size of some records; write a run if there are too many.
@@ -157,8 +157,8 @@ class RecordSorter:
         entries = self._entries
         newest = [entry[2:] for entry in entries[-_SAMPLE:]]
         self._record_bytes = max(self._record_bytes, bytes_per_record(newest))
-        each = self._record_bytes + record_overhead(stamped=True) + _KEY_BYTES
-        fits = max(1, self._memory_bytes // (_HALF * each))
+        entry_bytes = self._record_bytes + record_overhead(stamped=True) + _KEY_BYTES
+        fits = max(1, self._memory_bytes // (_HALF * entry_bytes))
         if len(entries) >= fits:
             self._write_run(fits)
             self._look_at = max(1, fits // 2)  # records may get larger
@@ -179,10 +179,10 @@ class RecordSorter:
 
     def _blocks(self, size: int) -> Iterator[Row]:
         run = len(self._runs)
-        for block, at in enumerate(range(0, len(self._entries), size)):
-            some = self._entries[at : at + size]
-            segment = pack_segment([each[0] for each in some], [each[2:] for each in some])
-            stamps = (array("q", [each[1] for each in some]).tobytes(),)
+        for block, start in enumerate(range(0, len(self._entries), size)):
+            some = self._entries[start : start + size]
+            segment = pack_segment([entry[0] for entry in some], [entry[2:] for entry in some])
+            stamps = (array("q", [entry[1] for entry in some]).tobytes(),)
             header = FrameHeader(0, 0, 0, 0, FrameKind.RECORDS, len(some))
             yield _ADDRESS.pack(run, block), encode_segments(header, [segment], stamps, keyed=True)
 

@@ -57,18 +57,18 @@ def _deep_size(record: Any, seen: set[int]) -> int:
     todo = [record]
     visited = 0
     while todo:
-        found = todo.pop()
-        if id(found) in seen or isinstance(found, _SHARED):
+        part = todo.pop()
+        if id(part) in seen or isinstance(part, _SHARED):
             continue
-        if type(found) is int and found in _SMALL_INTS:
+        if type(part) is int and part in _SMALL_INTS:
             continue
-        seen.add(id(found))
-        total += sys.getsizeof(found)
+        seen.add(id(part))
+        total += sys.getsizeof(part)
         visited += 1
         if visited == _OBJECTS:
             # The rest is like what was seen: a record so large is a long list of the same.
             return total + total * len(todo) // visited
-        todo += _parts(found)
+        todo += _parts(part)
     return total
 
 

@@ -104,10 +104,10 @@ class SpilledValues:
         self._tail = []
 
     def _rows(self) -> Iterator[Row]:
-        for at in range(0, len(self._tail), _FRAME_RECORDS):
-            some = self._tail[at : at + _FRAME_RECORDS]
+        for start in range(0, len(self._tail), _FRAME_RECORDS):
+            some = self._tail[start : start + _FRAME_RECORDS]
             yield (
-                _ADDRESS.pack(self._in_store + at),
+                _ADDRESS.pack(self._in_store + start),
                 encode_records(_HEADER, some, None, self._form),
             )
 

@@ -178,8 +178,8 @@ class BatchLevel:
 
         Return the operator if its records must be buffered from now on.
         """
-        found = self._keyed.get(operator)
-        folded = None if found is None else found.take_folded()
+        keyed_operator = self._keyed.get(operator)
+        folded = None if keyed_operator is None else keyed_operator.take_folded()
         if folded is None:
             return set()
         keys, values, stamps = folded

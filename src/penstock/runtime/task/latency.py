@@ -43,8 +43,8 @@ class SourceMarker:
 
     def to_bytes(self) -> bytes:
         """Return the bytes of the event for an exchange."""
-        made = self.marker
-        event = LatencyMarkerEvent(made.marked_time, made.operator_id, made.subtask_index)
+        marker = self.marker
+        event = LatencyMarkerEvent(marker.marked_time, marker.operator_id, marker.subtask_index)
         history = () if self.history_size is None else (self.history_size,)
         return pickle.dumps((self.source, event, *history), 5)
 
@@ -52,8 +52,8 @@ class SourceMarker:
     def of_frame(cls, frame: bytes) -> SourceMarker:
         """Return the marker of an event of an exchange."""
         source, event, *history = load_payload(frame)
-        made = LatencyMarker(event.marked_time, event.operator_id, event.subtask_index)
-        return cls(source, made, *history)
+        marker = LatencyMarker(event.marked_time, event.operator_id, event.subtask_index)
+        return cls(source, marker, *history)
 
     def measured(self, uid: str, now_ms: int) -> dict[str, MetricValue]:
         """Return the latency metric of an operator or sink, by full name.
@@ -120,7 +120,7 @@ class LatencyTracker:
         self._writers = writers
         self._local = local
         self._chance = random.Random(subtask)  # noqa: S311 - to spread markers, not to hide them
-        self._found: dict[str, MetricValue] = {}
+        self._metrics: dict[str, MetricValue] = {}
 
     def pass_on(
         self,
@@ -144,11 +144,11 @@ class LatencyTracker:
         """Record a marker at an operator, and forward it."""
         spec = self._operators[operator]
         for name, value in marker.measured(spec.uid, now_ms).items():
-            known = self._found.get(name)
-            self._found[name] = value if known is None else known.merged(value)  # type: ignore[arg-type]
+            known = self._metrics.get(name)
+            self._metrics[name] = value if known is None else known.merged(value)  # type: ignore[arg-type]
         self.pass_on(marker, spec.fed_operators, spec.fed_channels, now_ms)
 
     def take(self) -> dict[str, MetricValue]:
         """Return the latency metrics since the last call, by full name."""
-        found, self._found = self._found, {}
-        return found
+        metrics, self._metrics = self._metrics, {}
+        return metrics

@@ -153,7 +153,7 @@ class _SourceChain:
         if isinstance(reader, _ColumnReader):
             self.column_reader = reader
         folds = [spec.fold.columns for spec in program.outputs if spec.fold is not None]
-        self.total = next((each for some in folds for at, each in some if at == source), None)
+        self.total = next((total for some in folds for key, total in some if key == source), None)
         self.latency = SourceLatency(source, program, task, wall_clock_ms)
         self.is_open = False
 
@@ -171,14 +171,14 @@ class _SourceChain:
         """Return whether values of columns have the declared form, so that to coerce them would change nothing."""
         if self._declared is None:
             return True
-        known, found = self._known_schema
+        known, is_declared = self._known_schema
         if known != schema:
             try:
-                found = type_of_arrow(schema) == self._declared
+                is_declared = type_of_arrow(schema) == self._declared
             except PenstockError:
-                found = False  # making the records raises it
-            self._known_schema = schema, found
-        return found
+                is_declared = False  # making the records raises it
+            self._known_schema = schema, is_declared
+        return is_declared
 
     def takes_columns(self, batch: Any) -> bool:
         """Return whether its only reader is a channel that sends the columns themselves."""

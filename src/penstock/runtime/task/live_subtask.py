@@ -115,13 +115,19 @@ class LiveLevel:
         self, arrived: LevelInput, elements: list[tuple[int, ControlElement | BacklogStatus]]
     ) -> None:
         """Process the records before a punctuation, then its elements."""
-        statuses = [(at, element) for at, element in elements if isinstance(element, BacklogStatus)]
+        statuses = [
+            (channel, element)
+            for channel, element in elements
+            if isinstance(element, BacklogStatus)
+        ]
         if statuses:
             self._feed(arrived)
             self._forward_backlog(statuses)
             return
         times = [
-            (at, element) for at, element in elements if not isinstance(element, BacklogStatus)
+            (channel, element)
+            for channel, element in elements
+            if not isinstance(element, BacklogStatus)
         ]
         self._run(arrived, times)
         self._chain.finish_batch()
@@ -381,7 +387,7 @@ class LiveSubtask:
         """Close the user's functions and forget the copy; the subtask may be used again."""
         level, backend = self._level, self._backend
         self._level = self._backend = self._position = None
-        close_all(each.close for each in (backend, level) if each is not None)
+        close_all(part.close for part in (backend, level) if part is not None)
 
     def _current(self, log: ChangeLog) -> tuple[LiveLevel, KeyedStateBackend]:
         """Return a level whose changes are all in the log, and its backend."""

@@ -45,7 +45,7 @@ class InputStatuses:
         """Set whether the following records of a sender are backlog."""
         self._backlogs[sender] = backlog
         number = self._numbers[sender]
-        of_input = combined_backlog(self._backlogs[at] for at in self._of(number))
+        of_input = combined_backlog(self._backlogs[position] for position in self._of(number))
         if of_input is not None and self._forwarded.get(number) is not of_input:
             self._forwarded[number] = of_input
             self._operator.take_backlog(number, of_input)
@@ -66,7 +66,7 @@ class InputStatuses:
             react(number)
 
     def _of(self, number: int) -> list[int]:
-        return [at for at, of in enumerate(self._numbers) if of == number]
+        return [position for position, of in enumerate(self._numbers) if of == number]
 
 
 class OperatorInputs:
@@ -85,9 +85,9 @@ class OperatorInputs:
         self.watermarks.append(MIN_TIMESTAMP)
         self.idle.append(False)
         sender = self.statuses.add(number) if sends_status else None
-        at = len(self.watermarks) - 1
+        position = len(self.watermarks) - 1
         make = _TimelessInput if self.operator.spec.is_timeless else _Input
-        return make(self, at, self.timed(self.operator.collector(number)), sender)
+        return make(self, position, self.timed(self.operator.collector(number)), sender)
 
     def timed(self, collect: Collect) -> Collect:
         """Return a receiver of records that measures the time of the operator."""

@@ -69,7 +69,7 @@ class Report:
 
     def __setstate__(self, state: tuple[None, dict[str, Any]]) -> None:
         """Restore a pickled report. Epoch records keep reports, whose fields may be those of another version."""
-        names = {each.name for each in fields(self)}
+        names = {attribute.name for attribute in fields(self)}
         filled = Report(**{name: kept for name, kept in state[1].items() if name in names})
         for name in names:
             setattr(self, name, getattr(filled, name))

@@ -161,8 +161,8 @@ class RunWriter:
             order.sort(key=times.__getitem__)
         order.sort(key=keys.__getitem__)  # stable
         prefix, form = OPERATOR.pack(self.operator.spec.id), self._form_of(number)
-        for block, at in enumerate(range(0, len(order), size)):
-            some = order[at : at + size]
+        for block, start in enumerate(range(0, len(order), size)):
+            some = order[start : start + size]
             time = 0 if times is None else times[some[0]] - MIN_TIMESTAMP
             place = PLACE.pack(time, number, self.runs, block)
             segment = pack_segment([keys[n] for n in some], [values[n] for n in some], form)
@@ -217,8 +217,8 @@ class HeldMemory:
         estimated = 0
         for target, frames in arrived.held().items():
             stamped = any(header.has_timestamps for header, _ in frames)
-            each = self._size(target, frames, held) + record_overhead(stamped=stamped)
-            estimated += sum(len(frame) + header.count * each for header, frame in frames)
+            record_bytes = self._size(target, frames, held) + record_overhead(stamped=stamped)
+            estimated += sum(len(frame) + header.count * record_bytes for header, frame in frames)
         if estimated > self._limit:
             return True
         until_limit = held * (self._limit - estimated) // max(1, estimated)

@@ -209,10 +209,10 @@ class ChannelWatermarks:
 
     def next_idle_time(self) -> int | None:
         """Return the time at which the next split becomes idle, None if none will."""
-        found = (
+        times = (
             group.next_idle_time() for key, group in self._groups.items() if key not in self._ended
         )
-        return min((time for time in found if time is not None), default=None)
+        return min((time for time in times if time is not None), default=None)
 
     def by_group(self) -> dict[int, int]:
         """Return the watermark of each group, for a hand-over."""
@@ -295,8 +295,8 @@ class LevelWatermarks:
 
     def next_idle_time(self) -> int | None:
         """Return the time at which the next sender becomes idle, None if none will."""
-        found = (marks.next_idle_time() for marks in self._channels.values())
-        return min((time for time in found if time is not None), default=None)
+        times = (marks.next_idle_time() for marks in self._channels.values())
+        return min((time for time in times if time is not None), default=None)
 
     def of_operators(self) -> dict[int, int]:
         """Return the watermark of each receiving operator, upstream first."""
