@@ -56,9 +56,9 @@ class ExpressionOperator(Operator):
     def process(self, values: list[Any], timestamps: list[int] | None) -> None:
         """Process a batch of records."""
         if self._write is not None and self._only:
-            made, stamps = self._chain.columns_of_records(values, timestamps)
-            if made.num_rows:
-                self._write(made, stamps)
+            columns, stamps = self._chain.columns_of_records(values, timestamps)
+            if columns.num_rows:
+                self._write(columns, stamps)
             return
         results, stamps = self._chain.of_records(values, timestamps)
         if results:
@@ -68,9 +68,9 @@ class ExpressionOperator(Operator):
         """Process a non-empty Arrow batch of a source."""
         self.records_in += batch.num_rows
         if self._write is not None:
-            made, stamps = self._chain.columns_of(batch, timestamps)
-            if made.num_rows:
-                self._write(made, stamps)
+            columns, stamps = self._chain.columns_of(batch, timestamps)
+            if columns.num_rows:
+                self._write(columns, stamps)
             return
         results, stamps = self._chain.of_columns(batch, timestamps)
         if results:

@@ -214,8 +214,8 @@ class KeyedAggregateOperator(KeyedFoldOperator):
         if self._write is not None:
             self._write(self._results.columns_of(update.after)[0], None)
             return
-        for at in range(0, update.after.num_rows, FLUSH_RECORDS):
-            some = update.slice(at, FLUSH_RECORDS)
+        for start in range(0, update.after.num_rows, FLUSH_RECORDS):
+            some = update.slice(start, FLUSH_RECORDS)
             if self._changes is not None:
                 self.emit(self._changes.of_columns(some), None)
             else:
@@ -232,8 +232,8 @@ class KeyedAggregateOperator(KeyedFoldOperator):
 
 def _in_lists(values: Iterable[Any]) -> Iterator[list[Any]]:
     records = list(values)
-    for at in range(0, len(records), FLUSH_RECORDS):
-        yield records[at : at + FLUSH_RECORDS]
+    for start in range(0, len(records), FLUSH_RECORDS):
+        yield records[start : start + FLUSH_RECORDS]
 
 
 class ResultChanges:
@@ -249,10 +249,10 @@ class ResultChanges:
         """Return the changes of keys whose parts are columns."""
         had = self._having_rows(update.before, update.was_known)
         has = self._having_rows(update.after, [True] * update.after.num_rows)
-        masks = [pa.array(each, pa.bool_()) for each in (had, has)]
+        masks = [pa.array(flags, pa.bool_()) for flags in (had, has)]
         both = [update.before.filter(masks[0]), update.after.filter(masks[1])]
-        made, _ = self._results.of_columns(one_batch(both))
-        return list(_changes(had, has, made))
+        rows, _ = self._results.of_columns(one_batch(both))
+        return list(_changes(had, has, rows))
 
     def of_records(self, before: Iterable[Any], after: Iterable[Any]) -> list[Row]:
         """Return the changes of keys whose parts are records; None if a key was not known."""
@@ -260,14 +260,14 @@ class ResultChanges:
         had: list[bool] = []
         has: list[bool] = []
         both: list[list[Any]] = [[], []]
-        for flags, found, records in ((had, both[0], before), (has, both[1], after)):
-            for each in records:
-                counts = each is not None and (rows is None or each[rows] > 0)
+        for flags, having_rows, records in ((had, both[0], before), (has, both[1], after)):
+            for record in records:
+                counts = record is not None and (rows is None or record[rows] > 0)
                 flags.append(counts)
                 if counts:
-                    found.append(each)
-        made, _ = self._results.of_records(list(chain(*both)), None)
-        return list(_changes(had, has, made))
+                    having_rows.append(record)
+        results, _ = self._results.of_records(list(chain(*both)), None)
+        return list(_changes(had, has, results))
 
     def _having_rows(self, parts: pa.RecordBatch, known: Iterable[bool]) -> list[bool]:
         if self._rows is None:

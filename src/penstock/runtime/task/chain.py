@@ -379,11 +379,11 @@ class OperatorChain:
 
     def memory(self) -> dict[str, int]:
         """Return uid to `memory` of the operators."""
-        found = {op.spec.uid: op.memory() for op in self.operators.values()}
+        memories = {op.spec.uid: op.memory() for op in self.operators.values()}
         code = self._settings.code
         if code is not None:
-            found |= {op.spec.uid + CODE: op.remember_code(code) for op in self._keyed()}
-        return {uid: memory for uid, memory in found.items() if memory is not None}
+            memories |= {op.spec.uid + CODE: op.remember_code(code) for op in self._keyed()}
+        return {uid: memory for uid, memory in memories.items() if memory is not None}
 
     def restore_memory(self, memory: dict[str, int]) -> None:
         """Restore the result of `memory`."""

@@ -89,13 +89,13 @@ class CompleteWindows:
 
     def _windows(self, values: list[Any], stamps: list[int]) -> Iterator[tuple[int, list[Any]]]:
         """Yield start and records of every window with records."""
-        at, count = 0, len(values)
-        while at < count:
-            start = self._start_of(stamps[at])
+        position, count = 0, len(values)
+        while position < count:
+            start = self._start_of(stamps[position])
             self.time = start + self._size - 1
-            end = bisect_left(stamps, start + self._size, at)
-            yield start, values[at:end]
-            at = end
+            end = bisect_left(stamps, start + self._size, position)
+            yield start, values[position:end]
+            position = end
 
 
 class GrowingContents(Protocol):

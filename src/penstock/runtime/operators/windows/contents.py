@@ -73,11 +73,11 @@ class ListContents:
 
     def combined(self, keys: Iterable[Any]) -> list[Any] | None:
         """Return the records of several panes."""
-        found: list[Any] = []
+        records: list[Any] = []
         for key in keys:
             self._space.key = key
-            found += self._state.get()
-        return found or None
+            records += self._state.get()
+        return records or None
 
     def any_of(self, keys: Iterable[Any]) -> bool:
         """Return whether one of several panes has records."""
@@ -169,10 +169,10 @@ class FoldedContents:
 
     def elements(self, *, stays: bool) -> list[Any] | None:
         """Return the result as the only element."""
-        found = self._table[self._space.group].get(self._space.key, ABSENT)
-        if found is ABSENT:
+        value = self._table[self._space.group].get(self._space.key, ABSENT)
+        if value is ABSENT:
             return None
-        result = result_of(self._fold, found)
+        result = result_of(self._fold, value)
         return [detached(result) if stays and self._fold.may_change else result]
 
     def clear(self) -> None:
@@ -184,22 +184,22 @@ class FoldedContents:
         part, target = self._table[self._space.group], self._space.key
         own = part.get(target, ABSENT)
         for source in sources:
-            found = part.get(source, ABSENT)
-            if found is not ABSENT:
+            value = part.get(source, ABSENT)
+            if value is not ABSENT:
                 part.remove(source)
-                own = found if own is ABSENT else self._fold.merge(own, found)
+                own = value if own is ABSENT else self._fold.merge(own, value)
         if own is not ABSENT:
             part.put(target, own if self._form is None else self._form(own))
 
     def combined(self, keys: Iterable[Any]) -> list[Any] | None:
         """Return the result of several panes as the only element; their contents stay."""
         part = self._table[self._space.group]
-        found = [kept for key in keys if (kept := part.get(key, ABSENT)) is not ABSENT]
-        if not found:
+        values = [kept for key in keys if (kept := part.get(key, ABSENT)) is not ABSENT]
+        if not values:
             return None
         if self._fold.may_change:
-            found = [detached(value) for value in found]
-        return [result_of(self._fold, reduce(self._fold.merge, found))]
+            values = [detached(value) for value in values]
+        return [result_of(self._fold, reduce(self._fold.merge, values))]
 
     def any_of(self, keys: Iterable[Any]) -> bool:
         """Return whether one of several panes has a value."""
@@ -266,8 +266,8 @@ class TwoListContents:
 
     def elements(self, *, stays: bool) -> list[Any] | None:
         """Return the records, a list per input."""
-        found = [contents.elements(stays=stays) or [] for contents in self._lists]
-        return found if any(found) else None
+        lists = [contents.elements(stays=stays) or [] for contents in self._lists]
+        return lists if any(lists) else None
 
     def clear(self) -> None:
         """Remove the contents."""
@@ -283,8 +283,8 @@ class TwoListContents:
     def combined(self, keys: Iterable[Any]) -> list[Any] | None:
         """Return the records of several panes, a list per input."""
         panes = list(keys)
-        found = [contents.combined(panes) or [] for contents in self._lists]
-        return found if any(found) else None
+        lists = [contents.combined(panes) or [] for contents in self._lists]
+        return lists if any(lists) else None
 
     def any_of(self, keys: Iterable[Any]) -> bool:
         """Return whether one of several panes has records."""

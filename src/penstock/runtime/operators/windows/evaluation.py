@@ -133,8 +133,8 @@ class ResultsOutput(FanOut):
     def collect(self, values: list[Any], timestamps: list[int] | None) -> None:
         """Forward the results of a batch, with its timestamps."""
         beside = None if self._bounds is None else self._bounds_of(self._bounds, timestamps or [])
-        made, stamps = self._results.of_records(values, timestamps, beside)
-        super().collect(made, stamps)
+        results, stamps = self._results.of_records(values, timestamps, beside)
+        super().collect(results, stamps)
 
     @property
     def makes_columns(self) -> bool:
@@ -149,16 +149,18 @@ class ResultsOutput(FanOut):
         if write is not None:
             write(*self._results.columns_of(parts, timestamps, beside))
             return
-        made, stamps = self._results.of_columns(parts, timestamps, beside)
-        super().collect(made, stamps)
+        results, stamps = self._results.of_columns(parts, timestamps, beside)
+        super().collect(results, stamps)
 
     def _bounds_of(
         self, windows: RegularWindows, timestamps: list[int]
     ) -> dict[str, list[datetime]]:
         """Return start and end of the window of each result."""
-        found = {
+        bounds = {
             last: moments_of(windows.start_of(last + 1), last + 1, self._zone, self._origin)
             for last in set(timestamps)
         }
-        pairs = [found[last] for last in timestamps]
-        return {name: [pair[at] for pair in pairs] for at, name in enumerate(WINDOW_BOUNDS)}
+        pairs = [bounds[last] for last in timestamps]
+        return {
+            name: [pair[position] for pair in pairs] for position, name in enumerate(WINDOW_BOUNDS)
+        }

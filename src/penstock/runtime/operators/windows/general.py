@@ -143,8 +143,8 @@ class MergingWindows:
         """
         if self._sorted is None:
             return list(self._state_windows)
-        at = bisect_left(self._sorted, window)
-        first, last = at, at
+        position = bisect_left(self._sorted, window)
+        first, last = position, position
         while first and self._sorted[first - 1].intersects(window):
             first -= 1
         while last < len(self._sorted) and self._sorted[last].intersects(window):

@@ -218,7 +218,7 @@ class KeyedWindowOperator(KeyedFoldOperator):
         gap = self._window.session_gap_ms
         assert gap is not None, "only sessions have pieces"
         timestamps = self._timed(values, timestamps)
-        parts = [merge.columns.prepared(each) for each in values.batches]
+        parts = [merge.columns.prepared(batch) for batch in values.batches]
         pieces = merged_pieces(merge, parts, timestamps, gap, self._timers.current_watermark())
         rows = rows_of(pieces.parts)
         keys = self.keys_of(0, rows)
@@ -251,9 +251,9 @@ class KeyedWindowOperator(KeyedFoldOperator):
         limit = folded.first_left(final)
         parts, panes = columns.take()
         fired, ends = columns.windows_before(limit, parts, panes)
-        for at in range(0, fired.num_rows, FLUSH_RECORDS):
-            lasts = (ends[at : at + FLUSH_RECORDS] - 1).tolist()
-            results.collect_columns(fired.slice(at, FLUSH_RECORDS), lasts, self._write)
+        for start in range(0, fired.num_rows, FLUSH_RECORDS):
+            lasts = (ends[start : start + FLUSH_RECORDS] - 1).tolist()
+            results.collect_columns(fired.slice(start, FLUSH_RECORDS), lasts, self._write)
         if limit is not None:
             self._timers.watermark = final
             folded.keep(columns.entries_from(limit, parts, panes), self._group_of, limit)
@@ -391,8 +391,8 @@ class KeyedWindowOperator(KeyedFoldOperator):
                 results.append(result_of(fold, kept))
         except BaseException as cause:
             raise self.failed_in(f"window {window!r} of key {short(key)}", cause) from cause
-        for at in range(0, len(results), FLUSH_RECORDS):
-            some = self.emission.of_batch(results[at : at + FLUSH_RECORDS])
+        for start in range(0, len(results), FLUSH_RECORDS):
+            some = self.emission.of_batch(results[start : start + FLUSH_RECORDS])
             self._send(some, window.max_timestamp())
 
     def _add_batch(self, contents: GrowingContents, values: list[Any]) -> None:
@@ -456,8 +456,8 @@ class KeyedWindowOperator(KeyedFoldOperator):
 
     def _functions(self) -> list[Any]:
         """Return the user's function objects, each once."""
-        found = [self._window.fold_function, self._window.function]
-        return [function for function in found if function is not None]
+        candidates = [self._window.fold_function, self._window.function]
+        return [function for function in candidates if function is not None]
 
     def _call_functions(
         self, what: str, method: Callable[..., None] | None, *arguments: Any

@@ -111,10 +111,10 @@ class ColumnWindows:
             parts.append(_where(ends <= lasts, batch, ends))
         if shape.is_tumbling:
             return parts[0]
-        ends = np.concatenate([each for _, each in parts])
+        ends = np.concatenate([part_ends for _, part_ends in parts])
         if not len(ends):
             return parts[0]
-        merged, (ends,) = self._merge.merged([each for each, _ in parts], ends)
+        merged, (ends,) = self._merge.merged([rows for rows, _ in parts], ends)
         return _sorted(merged, ends)
 
     def entries_from(self, limit: int, batch: pa.RecordBatch, panes: _Times) -> Entries:

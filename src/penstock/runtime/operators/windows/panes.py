@@ -146,11 +146,11 @@ class FoldedWindows:
             self._keep_from(limit, panes, kept)
 
     def _keep_from(self, limit: int, panes: list[int], kept: list[Any]) -> None:
-        for pane, each in zip(panes, kept, strict=True):
+        for pane, accumulator in zip(panes, kept, strict=True):
             ends = self._shape.ends_of(pane)
             if ends and ends[-1] >= limit:
                 self._time = pane
-                self._guarded(self._keep, pane, each, max(ends[0], limit))
+                self._guarded(self._keep, pane, accumulator, max(ends[0], limit))
 
     def _keep(self, pane: int, kept: Any, end: int) -> None:
         self._engine.keep(pane, self._formed(kept), end)
@@ -192,13 +192,13 @@ class FoldedWindows:
             if self._grown is not None and self._grown[0] == start:
                 _, known, before = self._grown
                 new = [before, *kept[known:]]
-        some = [self._formed(each) for each in new]
+        some = [self._formed(accumulator) for accumulator in new]
         if self._fold.may_change:  # other windows contain the same panes
-            some = [detached(each) for each in some]
-        made = reduce(self._fold.merge, some)
+            some = [detached(accumulator) for accumulator in some]
+        merged = reduce(self._fold.merge, some)
         if grows:
-            self._grown = (start, len(kept), made)
-        return made
+            self._grown = (start, len(kept), merged)
+        return merged
 
     def _result(self, kept: Any) -> Any:
         return result_of(self._fold, self._formed(kept))
@@ -215,8 +215,8 @@ class FoldedWindows:
     def _flush(self) -> None:
         results, self._results = self._results, []
         times, self._times = self._times, []
-        for at in range(0, len(results), _AT_ONCE):
-            self._send(results[at : at + _AT_ONCE], times[at : at + _AT_ONCE])
+        for start in range(0, len(results), _AT_ONCE):
+            self._send(results[start : start + _AT_ONCE], times[start : start + _AT_ONCE])
 
     def _guarded(self, call: Callable[..., Any], *arguments: Any) -> None:
         try:
@@ -228,16 +228,16 @@ class FoldedWindows:
 
 def _by_key(panes: list[int], entries: Entries) -> Iterator[tuple[Any, list[int], list[Any]]]:
     """Yield each key, those of the panes that have it, in order, and what these keep of it."""
-    found: dict[Any, tuple[list[int], list[Any]]] = {}
+    by_key: dict[Any, tuple[list[int], list[Any]]] = {}
     for pane in panes:
         for key, kept in entries[pane].items():
-            of_key = found.get(key)
+            of_key = by_key.get(key)
             if of_key is None:
-                found[key] = ([pane], [kept])
+                by_key[key] = ([pane], [kept])
             else:
                 of_key[0].append(pane)
                 of_key[1].append(kept)
-    return ((key, of_key, kept) for key, (of_key, kept) in found.items())
+    return ((key, of_key, kept) for key, (of_key, kept) in by_key.items())
 
 
 class PaneEngine:
@@ -269,11 +269,11 @@ class PaneEngine:
         panes: dict[int, tuple[list[int], list[Any]]] = {}
         starts = pane_starts(stamps, self._shape)
         for pane, stamp, value in zip(starts, stamps, values, strict=True):
-            found = panes.get(pane)
-            if found is None:
-                found = panes[pane] = ([], [])
-            found[0].append(stamp)
-            found[1].append(value)
+            pane_records = panes.get(pane)
+            if pane_records is None:
+                pane_records = panes[pane] = ([], [])
+            pane_records[0].append(stamp)
+            pane_records[1].append(value)
         for pane, (times, records) in panes.items():
             self._add(pane, times, records, clock)
 
@@ -422,10 +422,10 @@ class PaneEngine:
         self._space.key = (key, (window.start, window.end))
         self._host.call.clear(window)
 
-    def _refuse(self, values: list[Any], at: int) -> None:
+    def _refuse(self, values: list[Any], index: int) -> None:
         """Call the assigner for a record without a timestamp, which raises the error."""
         position = iter(values)
-        *_, value = islice(position, at + 1)
+        *_, value = islice(position, index + 1)
         try:
             self._host.window.assigner.assign_windows(value, MIN_TIMESTAMP, None)
         except BaseException as cause:

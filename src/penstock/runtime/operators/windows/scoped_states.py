@@ -33,16 +33,16 @@ class ScopedStates(KeyedStates):
         self._uid = spec.uid
         prefixed = replace(scope, store=cast("KeyedStateBackend", self._store))
         super().__init__(StateHandles(spec, prefixed))
-        self._found: dict[str, tuple[Any, Any]] = {}
+        self._handles: dict[str, tuple[Any, Any]] = {}
 
     def of(self, descriptor: Any) -> Any:
         """Return the state of a descriptor of any kind."""
-        known = self._found.get(getattr(descriptor, "get_name", str)())
+        known = self._handles.get(getattr(descriptor, "get_name", str)())
         if known is not None and known[0] is descriptor:
             return known[1]
         kind = getattr(descriptor, "kind", StateKind.VALUE)
         handle = self._states.keyed(kind.getter, descriptor)
-        self._found[descriptor.get_name()] = (descriptor, handle)
+        self._handles[descriptor.get_name()] = (descriptor, handle)
         return handle
 
     def merge(self, descriptor: Any, sources: Iterable[Any]) -> None:
@@ -59,23 +59,25 @@ class ScopedStates(KeyedStates):
                 self._merge_accumulators(descriptor, source)
                 continue
             self._space.key = source
-            found = handle.get()
+            content = handle.get()
             handle.clear()
             self._space.key = target
             if kind is StateKind.LIST:
-                handle.add_all(found)
-            elif found is not None:
-                handle.add(found)
+                handle.add_all(content)
+            elif content is not None:
+                handle.add(content)
 
     def _merge_accumulators(self, descriptor: Any, source: Any) -> None:
         table = self._store.table(self._uid, descriptor.get_name(), descriptor.schema())
         part = table[self._space.group]
-        found = part.get(source, ABSENT)
-        if found is ABSENT:
+        accumulator = part.get(source, ABSENT)
+        if accumulator is ABSENT:
             return
         part.remove(source)
         own = part.get(self._space.key, ABSENT)
-        merged = found if own is ABSENT else descriptor.get_agg_function().merge(own, found)
+        merged = (
+            accumulator if own is ABSENT else descriptor.get_agg_function().merge(own, accumulator)
+        )
         part.put(self._space.key, merged)
 
 
