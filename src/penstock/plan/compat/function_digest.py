@@ -382,8 +382,8 @@ _PARTS: dict[type | tuple[type, ...], Callable[[Any], Iterable[Any]]] = {
     ),
     (GetSetDescriptorType, MemberDescriptorType, WrapperDescriptorType): _name,
     (staticmethod, classmethod): lambda wrapped: (wrapped.__func__,),
-    property: lambda each: (each.fget, each.fset, each.fdel),
-    cached_property: lambda each: (each.func,),
-    partial: lambda each: (each.func, each.args, each.keywords),
+    property: lambda accessors: (accessors.fget, accessors.fset, accessors.fdel),
+    cached_property: lambda attribute: (attribute.func,),
+    partial: lambda call: (call.func, call.args, call.keywords),
 }
 """Class of objects to the parts that are digested; of others it is what `pickle` would save."""
