@@ -87,6 +87,11 @@ operations = st.lists(
 )
 
 
+def keys_of(model: Content) -> int:
+    """Return the keys of the state with most keys; timers and broadcast state do not count."""
+    return max(len({key for state, key, _ in model if state == one}) for one in ("value", "map"))
+
+
 class Tables:
     """A backend's tables, and the operations on them and on the model."""
 
@@ -232,7 +237,9 @@ class BackendMachine(RuleBasedStateMachine):
                     tables.apply(change, subtask.keys, model)
                 if outcome == "failed":
                     raise InterruptedError
-                appended = log.append(copy.drain(), b"", copy)
+                changed = copy.drain()
+                assert copy.key_counts() in ({"op": None}, {"op": keys_of(model)})
+                appended = log.append(changed, b"", copy)
                 copy.written(appended.position)
                 if outcome == "lost":
                     raise InterruptedError
@@ -302,6 +309,8 @@ class BackendMachine(RuleBasedStateMachine):
             keys = subtask.keys[some // 2 % 4 :][:1] if some % 2 else subtask.keys
             of_keys = {a: v for a, v in expected.items() if a[1] in keys or a[1] is None}
             assert tables.content(keys) == of_keys, number
+            if keys == subtask.keys:
+                assert copy.key_counts() == {"op": keys_of(expected)}, number
             pending = [stamp for state, _, stamp in expected if state == "timers"]
             assert tables.timers.next_due() == min(pending, default=None)  # type: ignore[type-var]
             copy.discard()
@@ -372,6 +381,16 @@ def test_draining_costs_in_proportion_to_the_changes(backend):
     assert key_group_of(blob) == GROUPS[7]
     assert len(blob) < 400
     assert backend.drain() == []
+
+
+def test_reading_the_number_of_keys_visits_no_key_group(backend, monkeypatch):
+    table = backend.table("op", "s", VALUE)
+    for key in range(100):
+        table[GROUPS[key]].put(key, Row.coerce((key, "x")))
+    table[GROUPS[7]].remove(7)
+    backend.drain()
+    monkeypatch.delattr(type(table), "parts")
+    assert backend.key_counts() == {"op": 99}
 
 
 class Incomparable:

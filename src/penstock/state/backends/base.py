@@ -97,6 +97,20 @@ class Table(Protocol):
         """Return the key groups that may have entries, ascending."""
 
 
+NOT_COUNTED = frozenset({StateKind.TIMERS, StateKind.BROADCAST})
+"""Kinds of state whose keys are not counted."""
+
+
+def most_keys(tables: Iterable[tuple[str, StateSchema, int | None]]) -> dict[str, int | None]:
+    """Return uid to keys of the state with most keys; None if those of a state are unknown."""
+    counts: dict[str, int | None] = {}
+    for operator, schema, keys in tables:
+        if schema.kind not in NOT_COUNTED:
+            others = counts.get(operator, 0)
+            counts[operator] = None if keys is None or others is None else max(keys, others)
+    return counts
+
+
 class TimerTable(Protocol):
     """Timers of one operator in one time domain: entries (key, timestamp), ordered by time."""
 
@@ -168,7 +182,10 @@ class KeyedStateBackend(Protocol):
         """Return the key groups that have entries, ascending."""
 
     def key_counts(self) -> dict[str, int | None]:
-        """Return uid to keys with state, None until they are known; nothing if they are counted by reading only."""
+        """Return uid to keys of its state with most keys; None while a key group of it is deferred.
+
+        The cost is proportional to the number of states: `drain` counts the keys of what changed.
+        """
 
     def close(self) -> None:
         """Close files; the object is not used again."""

@@ -13,7 +13,7 @@ backend decodes a key group of an operator at the first access to a part of it:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from penstock.state.log.blob import directory_of
 from penstock.state.schema.entry_schema import StateKind, StateSchema
@@ -50,7 +50,7 @@ class DeferredGroups:
         for key_group in list(self._blobs):
             self.restore(key_group)
 
-    def groups(self) -> Iterable[int]:
+    def groups(self) -> Collection[int]:
         """Return the key groups that are deferred."""
         return self._blobs.keys()
 

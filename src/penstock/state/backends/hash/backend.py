@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
 
-from penstock.state.backends.base import TIMERS_SCHEMA, CopyUse
+from penstock.state.backends.base import TIMERS_SCHEMA, CopyUse, most_keys
 from penstock.state.backends.deferred_groups import DeferredGroups, may_defer
 from penstock.state.backends.hash.parts import HashTable
 from penstock.state.log.blob import (
@@ -182,6 +182,7 @@ class HashBackend:
             for group, part in table.parts():
                 if not part.is_clean():
                     section = part.take_changes(partial(table.section, state))
+                    table.count_keys(group)
                     sections.setdefault((group, operator), []).append(section)
         return [
             blob
@@ -201,6 +202,7 @@ class HashBackend:
         self.forget_keys()
         for table in self._tables.values():
             table[BROADCAST_GROUP].forget()
+            table.count_keys(BROADCAST_GROUP)
 
     def forget_keys(self) -> None:
         """Empty every table but broadcast state: the next key group of a batch run begins."""
@@ -210,6 +212,7 @@ class HashBackend:
             for group, part in table.parts():
                 if group != BROADCAST_GROUP:
                     part.forget()
+                    table.count_keys(group)
         for timers in self._timers.values():
             timers.forget_order()
 
@@ -240,22 +243,8 @@ class HashBackend:
         return sorted(groups.union(*(deferred.groups() for deferred in self._deferred.values())))
 
     def key_counts(self) -> dict[str, int | None]:
-        """Return uid to keys with state; for an operator with several states, those of the state with most keys.
-
-        The method visits each key group. The keys are None of operators with key groups that were not accessed since the
-        state was taken over.
-        """
-        counts: dict[str, int | None] = {}
-        for (operator, _), table in self._tables.items():
-            deferred = self._deferred.get(operator)
-            if table.schema.kind is StateKind.TIMERS:
-                continue
-            if deferred is not None and any(True for _ in deferred.groups()):
-                counts[operator] = None
-                continue
-            keys = sum(len(part.entries) for _, part in table.parts())
-            counts[operator] = max(keys, counts.get(operator) or 0)
-        return counts
+        """Return uid to keys of its state with most keys; None while a key group of it is deferred."""
+        return most_keys((op, t.schema, t.key_count) for (op, _), t in self._tables.items())
 
     def close(self) -> None:
         """Forget everything."""
@@ -304,6 +293,7 @@ class HashBackend:
         if table.codec is not None:
             values = table.codec.from_plain(values)
         table.quiet_part(key_group).apply(section, values)
+        table.count_keys(key_group)
         timers = self._timers.get((operator, section.state))
         if timers is not None:
             timers.loaded(key_group, section)

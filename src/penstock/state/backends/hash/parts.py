@@ -248,6 +248,8 @@ class HashTable:
         self.is_claimed = is_claimed
         self._deferred = deferred
         self._parts: dict[int, Any] = {}
+        self._counts: dict[int, int] = {}
+        self._count = 0
         self._make = HashNestedPart if schema.kind.is_nested else HashSinglePart
         self._use(schema)
 
@@ -270,6 +272,17 @@ class HashTable:
         """Return the key groups that may have entries, ascending."""
         groups = {group for group, part in self._parts.items() if part.has_entries()}
         return sorted(groups.union(self._deferred.groups()))
+
+    @property
+    def key_count(self) -> int | None:
+        """Return the keys with entries; None while a key group is deferred."""
+        return None if self._deferred.groups() else self._count
+
+    def count_keys(self, key_group: int) -> None:
+        """Count the keys of a part anew, because it changed."""
+        keys = len(self._parts[key_group].entries)
+        self._count += keys - self._counts.get(key_group, 0)
+        self._counts[key_group] = keys
 
     def parts(self) -> list[tuple[int, Any]]:
         """Return (key group, part) of all parts that were decoded."""
