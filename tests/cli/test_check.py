@@ -66,6 +66,20 @@ def test_two_answers_as_json_and_as_a_test(penstock, job, tmp_path):
         test["test_job_gives_one_answer"]()
 
 
+@pytest.mark.parametrize("file", [".", "nowhere/test_job.py"])
+def test_a_test_that_cannot_be_written_is_refused_before_the_check(penstock, job, tmp_path, file):
+    result = penstock("check", job, "--write-test", str(tmp_path / file), "--", "--wrong")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "'--write-test'" in result.stderr
+
+
+def test_two_answers_are_two_answers_if_the_test_is_not_written(penstock, job):
+    result = penstock("check", job, "--ways", "40", "--write-test", "/dev/full", "--", "--wrong")
+    assert result.exit_code == 1
+    assert "gets two answers" in result.stdout
+    assert "--write-test /dev/full cannot be written" in result.stderr
+
+
 @pytest.mark.parametrize("name", ["orders.jsonl", "orders/1.jsonl", "orders.csv"])
 def test_samples_in_a_directory(penstock, job, tmp_path, name):
     path = tmp_path / "sample" / name

@@ -17,7 +17,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.text import Text
 
 from penstock.cli.failures import exit_status
-from penstock.cli.parameters import Definitions, ScriptArguments, ScriptPath, Verbose
+from penstock.cli.parameters import Definitions, ScriptArguments, ScriptPath, Verbose, writable_file
 from penstock.cli.plan import NoJobError
 from penstock.cli.script import SQL_SUFFIX, parse_definitions, run_script, script_text, write_text
 from penstock.errors import EnvironmentSetupError
@@ -72,7 +72,7 @@ def check(  # noqa: PLR0913 - the options of a command line
         typer.Option(
             "--write-test",
             metavar="FILE",
-            dir_okay=False,
+            callback=writable_file,
             show_default=False,
             help="Write a difference as a test for pytest.",
         ),
@@ -111,8 +111,9 @@ def check(  # noqa: PLR0913 - the options of a command line
     in mode, in the cut between history and live, in parallelism, micro-batches, restarts, failures and settings. None
     of these may change the answer. --spark adds ways on Spark.
 
-    The exit status is 0 for one answer, 1 for two, and 2 for a program that cannot be checked. The output of
-    the program while it is checked is dropped.
+    The exit status is 0 for one answer, 1 for two, and 2 for a program that cannot be checked or an option that
+    is wrong, such as a file for the test that cannot be written. The output of the program while it is checked is
+    dropped.
     """
     console = Console(stderr=True)
     verdicts: list[LawVerdict] = []
@@ -145,11 +146,16 @@ def check(  # noqa: PLR0913 - the options of a command line
         typer.echo(json.dumps(verdict.to_json(), indent=2) if as_json else str(verdict))
         if verdict.disagreement is None:
             return 0
-        if write_test is not None:
-            text = text_of_test(script, write_test, arguments or (), verdict.disagreement)
+        if write_test is None:
+            return _DIFFERS
+        text = text_of_test(script, write_test, arguments or (), verdict.disagreement)
+
+        def write() -> int:
             write_text("--write-test", write_test, text)
             console.print(Text(f"wrote {write_test}"), soft_wrap=True)
-        return _DIFFERS
+            return _DIFFERS
+
+        return exit_status(write, console, verbose=verbose, failed=_DIFFERS)
 
     status = exit_status(
         action, console, verbose=verbose, advice=lambda _: "stopped", failed=_UNCHECKED

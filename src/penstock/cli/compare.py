@@ -13,7 +13,7 @@ from rich.console import Console
 
 from penstock.cli.compare_page import comparison_page
 from penstock.cli.failures import exit_status
-from penstock.cli.parameters import Json, Verbose
+from penstock.cli.parameters import Json, Verbose, writable_file
 from penstock.cli.script import parse_definitions, write_text
 from penstock.cli.state import from_json, note, show_change, show_rows
 from penstock.spark.job.observed_job import ObservedJob
@@ -80,7 +80,10 @@ def compare(  # noqa: PLR0913 - the options of a command line
     page: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE.html", show_default=False, help="Write a page with the differences, too."
+            metavar="FILE.html",
+            callback=writable_file,
+            show_default=False,
+            help="Write a page with the differences, too.",
         ),
     ] = None,
     limit: Annotated[

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -117,6 +118,18 @@ JobDir = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")]
+
+
+def writable_file(path: Path | None) -> Path | None:
+    """Return the file that an option names if it can be written; the callback of the option."""
+    if path is not None:
+        if path.is_dir():
+            raise typer.BadParameter(f"{path} is a directory, not a file")
+        if not path.parent.is_dir():
+            raise typer.BadParameter(f"there is no directory {path.parent}")
+        if not os.access(path if path.exists() else path.parent, os.W_OK):
+            raise typer.BadParameter(f"{path} is not writable")
+    return path
 
 
 def history_settings(empty: list[str] | None, tables: list[str] | None) -> dict[str, str]:

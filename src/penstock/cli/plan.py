@@ -26,6 +26,7 @@ from penstock.cli.parameters import (
     StartEmpty,
     Verbose,
     history_settings,
+    writable_file,
 )
 from penstock.cli.script import run_script, settings, write_text
 from penstock.config.configuration import set_process_overrides
@@ -160,6 +161,7 @@ def plan(  # noqa: PLR0913 - the options of a command line
         typer.Option(
             "--svg",
             metavar="FILE",
+            callback=writable_file,
             show_default=False,
             help="Write the graph as a self-contained SVG file, without other output.",
         ),
