@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from penstock.common import Configuration
+from penstock.common import Configuration, Types
 from penstock.config.options import RuntimeExecutionMode
 from penstock.connectors.python.collection import CollectionSource
 from penstock.connectors.python.data_generator import DataGeneratorSource
@@ -321,6 +321,14 @@ decisions
 def test_golden_text_of_a_plan():
     text = render_text(plan_of(HISTORY_THEN_LIVE, backlog="0"))
     assert re.sub(r"  \[.*:\d+ in \w+\]", "", text) == GOLDEN_TEXT
+
+
+def test_a_declared_type_is_shown_as_its_user_writes_it():
+    env = environment()
+    named = Types.ROW_NAMED(["customer", "amounts"], [Types.STRING(), Types.LIST(Types.LONG())])
+    env.from_collection([("ann", [3])], named).sink_to(DiscardingSink()).name("rows")
+    shown = render_text(env.plan())
+    assert "  rows: discard of Row(customer: String, amounts: List(Long))\n" in shown
 
 
 GOLDEN_MERMAID = """\

@@ -203,7 +203,7 @@ class SwitchedSource(WrappedLog):
         if str(source.get_produced_type()) != str(self.type_info):
             raise SourceError(
                 f"the factory of a HybridSource made {source.describe()} of the type "
-                f"{source.get_produced_type()}, and the sources before it have {self.type_info}",
+                f"{source.get_produced_type()!r}, and the sources before it have {self.type_info!r}",
                 hint="Give them the same schema, column order included.",
                 origin=self.origin,
             )

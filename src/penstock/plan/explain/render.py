@@ -33,7 +33,7 @@ def render_text(plan: PhysicalPlan) -> str:
             lines.append(f"    {_operator(plan, op)}")
     lines += ["", "sinks"]
     for sink in plan.sinks:
-        lines.append(f"  {sink.name}: {sink.sink.describe()} of {sink.type_info}")
+        lines.append(f"  {sink.name}: {sink.sink.describe()} of {sink.type_info!r}")
     lines += ["", "decisions"]
     lines += [f"  {d.subject}: {d.choice}, because {d.reason}" for d in plan.decisions]
     return "\n".join(lines) + "\n"

@@ -65,7 +65,7 @@ def _json_lines(path: Path, node: Node, most: int) -> list[Any]:
         except (ValueError, KeyError, TextError) as cause:
             raise DecodeError(
                 f"{path}, line {number} is no record of {node.name!r}: {cause}",
-                hint=f"Write one JSON value of type {node.type_info} per line.",
+                hint=f"Write one JSON value of type {node.type_info!r} per line.",
             ) from cause
     return records
 
