@@ -16,7 +16,7 @@ from penstock.common import Types, WatermarkStrategy
 from penstock.connectors.postgres.client import close_sessions
 from penstock.connectors.postgres.slots import slot_state
 from penstock.datastream import StreamExecutionEnvironment
-from penstock.datastream.connectors import FileSink
+from penstock.datastream.connectors import FileSink, FileSource
 from penstock.datastream.connectors.postgres import Change, PostgresSink, PostgresSource
 from penstock.errors import SourceError
 from tests.postgres_server import Database
@@ -223,3 +223,17 @@ def test_totals_of_a_table_are_in_another_once_whatever_fails(
 
 def totals_in(db: Database) -> dict[str, int]:
     return dict(db.run("select key, n from totals"))
+
+
+def test_a_first_start_that_is_refused_leaves_no_mark(
+    environment: Environment, tmp_path: Path, postgres: Database
+) -> None:
+    postgres.run("create table totals (key text primary key, n bigint)")
+    env = environment("batch")
+    rows = env.from_source(FileSource.csv(tmp_path / "nowhere", ROW), NO_TIME, "rows").uid("rows")
+    sink = PostgresSink.builder().set_dsn(postgres.dsn).set_table("totals")
+    rows.sink_to(sink.set_columns("key", "n").build()).uid("totals")
+    with pytest.raises(SourceError, match="there is no"):
+        env.execute()
+    assert not (tmp_path / "job" / "job.json").exists()
+    assert postgres.run("select * from penstock.epochs") == []

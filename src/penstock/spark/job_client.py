@@ -48,6 +48,7 @@ from penstock.spark.job.later_parallelism import (
     Rescaling,
     accept_parallelism,
 )
+from penstock.spark.job.outside import dropped, kept_by_sinks
 from penstock.spark.pipelines import JobCounts, Pipelines
 from penstock.spark.savepoints.job_savepoints import STOPPED, JobSavepoints
 from penstock.spark.savepoints.savepoint_requests import SavepointFutures, no_live_run
@@ -190,6 +191,9 @@ class SparkJobClient(ShownAsCard):
         try:
             if is_refused:
                 self._job.sinks.recover()  # removes what was staged
+                # Nothing else has the id, which the directory forgets.
+                for kept in kept_by_sinks(self._directory):
+                    dropped(kept)
             self._job.sinks.close()
             is_fenced = isinstance(failure, JobFencedError)
             self._savepoints.close(final.name, is_fenced=is_fenced)
