@@ -45,6 +45,7 @@ def job(postgres, valkey, program, tmp_path):
     def made(*, begins, generation=""):
         set_process_overrides("cli", {TARGET.key: "plan"})
         place = tmp_path / "job" / generation
+        place.parent.mkdir(parents=True, exist_ok=True)
         directory = JobDirectory.open(place, plan_of(Path(script), arguments), "copies")
         if generation:
             directory.record(RESTORED, {})
@@ -130,6 +131,20 @@ def test_a_shadow_has_nothing_to_drop_before_it_gets_the_sinks(penstock, job):
     (first.path / SHADOW).mkdir()
     listed = penstock("drop", *arguments).stdout
     assert (first.job_id in listed, second.job_id in listed) == (False, True)
+
+
+def test_what_the_rounds_of_an_upgrade_keep_is_dropped_with_its_directory(
+    postgres, valkey, penstock, job
+):
+    arguments, made = job
+    upgrade = made(begins=False)
+    round_job = made(begins=True, generation="bootstrap/round-0/job")
+    (upgrade.path / "bootstrap/round-1").mkdir()
+    listed = penstock("drop", *arguments).stdout.splitlines()
+    assert sum(round_job.job_id in line for line in listed) == 2, "the marks of both sinks"
+    dropped = penstock("drop", "--yes", *arguments)
+    assert dropped.stdout.splitlines() == [f"dropped {line}" for line in listed]
+    assert [postgres.value(each) for each in (STAGES, MARKS)] == [0, 0]
 
 
 def test_a_slot_that_the_job_has_not_made_is_not_of_it(postgres, penstock, job):

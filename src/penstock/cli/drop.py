@@ -40,7 +40,8 @@ def drop(
     """List the resources of a job in other systems; --yes drops them, and the job cannot continue.
 
     These are the replication slot and the publication of a PostgreSQL source, and the staged rows and
-    marks of sinks; of a job that was handed over also those of its earlier generations. A job that was started from a savepoint of this one has the same slot. Written
+    marks of sinks; of a job that was handed over also those of its earlier generations, of an upgrade that was given up those of
+    its rounds. A job that was started from a savepoint of this one has the same slot. Written
     data and the checkpoint directory stay. The program runs up to its first execute(), because
     it has the logins; the directory lists the resources of the job.
     """

@@ -42,7 +42,7 @@ class ObservedJob:
     def at(cls, path: JobPath) -> ObservedJob:
         """Return the job in a directory."""
         place = checkpoint_path(path) if isinstance(path, Path) else path
-        job = _record(place, "job")
+        job = recorded_step(place, "job")
         if job is None:
             raise JobDirectoryError(
                 f"{path} is not a checkpoint directory: it has no job.json",
@@ -74,7 +74,7 @@ class ObservedJob:
 
     def record(self, step: str) -> dict[str, Any] | None:
         """Return the record of a step, None if the job has not reached it."""
-        return _record(self.path, step)
+        return recorded_step(self.path, step)
 
     def ended(self) -> str | None:
         """Return in words how the job has ended; None if it can continue."""
@@ -127,7 +127,8 @@ def skipped_runs(restored: Mapping[str, Any]) -> frozenset[int]:
     return frozenset(restored["skips"])
 
 
-def _record(path: JobPath, step: str) -> dict[str, Any] | None:
+def recorded_step(path: JobPath, step: str) -> dict[str, Any] | None:
+    """Return the record of a step in a checkpoint directory, None if the job has not reached it."""
     try:
         return steps_of(path).read(step)
     except OSError as cause:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from itertools import count
 from pathlib import Path
 
 from penstock.errors import JobDirectoryError, SinkError, SourceError
@@ -16,9 +17,9 @@ from penstock.graph.endpoints import SinkContext
 from penstock.graph.log_values import KeptOutside
 from penstock.plan.phases.backlog import snapshot_parts
 from penstock.plan.physical import PhysicalPlan
-from penstock.spark.job.job_directory import SHADOW, JobDirectory, snapshot_step
+from penstock.spark.job.job_directory import SHADOW, JobDirectory, bootstrap_round, snapshot_step
 from penstock.spark.job.mounted_path import generations, named_directory
-from penstock.spark.job.observed_job import RESTORED, ObservedJob
+from penstock.spark.job.observed_job import RESTORED, ObservedJob, recorded_step
 from penstock.user_failure import failing_as
 
 _DROP_HINT = "Correct what removes it, or remove it by hand."
@@ -46,7 +47,8 @@ def _places(path: JobPath, newest: JobPath) -> list[JobPath]:
 
 def kept_outside(directory: JobDirectory) -> list[KeptOutside]:
     """Return the existing resources of the job in other systems."""
-    return [*_kept_by_sources(directory), *kept_by_sinks(directory)]
+    rounds = (kept for job in _round_jobs(directory) for kept in _kept_by_sinks(directory, *job))
+    return [*_kept_by_sources(directory), *kept_by_sinks(directory), *rounds]
 
 
 def _kept_by_sources(directory: JobDirectory) -> list[KeptOutside]:
@@ -63,16 +65,31 @@ def _kept_by_sources(directory: JobDirectory) -> list[KeptOutside]:
 
 def kept_by_sinks(directory: JobDirectory) -> list[KeptOutside]:
     """Return the existing resources of the sinks of a job in other systems."""
+    return _kept_by_sinks(directory, directory.path, directory.job_id)
+
+
+def _round_jobs(directory: JobDirectory) -> Iterator[tuple[JobPath, str]]:
+    """Yield place and id of the jobs that have read the history for an upgrade that is not complete: new sinks write in them."""
+    for number in count():
+        path = bootstrap_round(directory.path, number)
+        if not path.exists():
+            return
+        known = recorded_step(path / "job", "job")
+        if known is not None:
+            yield path / "job", known["job_id"]
+
+
+def _kept_by_sinks(directory: JobDirectory, place: JobPath, job_id: str) -> list[KeptOutside]:
     kept = list[KeptOutside]()
     for sink in directory.plan.sinks:
         context = SinkContext(
-            directory.job_id,
+            job_id,
             sink.uid,
             -1,
             sink.type_info,
             sink.name,
             sink.origin,
-            directory.path,
+            place,
             may_commit=directory.fence,
         )
         failed = f"sink {sink.name!r} does not list its outside resources"
