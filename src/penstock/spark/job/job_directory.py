@@ -51,7 +51,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from penstock.config.options import MAX_PARALLELISM, RECOVERY_PATH
+from penstock.config.options import MAX_PARALLELISM
 from penstock.errors import (
     RESTORE_CHECKPOINTS,
     JobDirectoryError,
@@ -402,10 +402,9 @@ class JobDirectory:
             raise JobMismatchError(
                 f"the graph of {job_name!r} has changed since {self.path} was written: "
                 f"{first_difference(before, after)}",
-                hint=f"Restore the earlier graph; or keep its state: take `penstock savepoint "
-                f"{self.path}` of the earlier graph, and start this one in a new checkpoint "
-                f"directory with {RECOVERY_PATH.key} set to the savepoint. Without it, a new "
-                "checkpoint directory begins with all of history.",
+                hint=f"Run `penstock upgrade {self.path} NEW_DIR JOB.PY`, which keeps the state of what has not "
+                "changed, and reads the history again for the rest; or restore the earlier graph. A start in a new "
+                "checkpoint directory, without the state, reads all of history.",
             )
         groups, now = _key_groups(known), self.plan.options.max_parallelism
         if not may_have_key_groups(groups, now):
