@@ -20,6 +20,19 @@ JOB = """
     env.execute()
 """
 
+HYBRID = """
+    from penstock.common import Types, WatermarkStrategy
+    from penstock.datastream import StreamExecutionEnvironment
+    from penstock.datastream.connectors import DiscardingSink, FileSource, HybridSource
+
+    history = FileSource.csv({path!r}, Types.ROW_NAMED(["at"], [Types.LONG()]))
+    live = HybridSource.builder(history).add_source(lambda end: None, timestamp="at")
+    env = StreamExecutionEnvironment.get_execution_environment()
+    orders = env.from_source(live.build(), WatermarkStrategy.no_watermarks(), "orders")
+    orders.sink_to(DiscardingSink()).name("copies")
+    env.execute()
+"""
+
 
 @pytest.fixture
 def job(program, tmp_path):
@@ -43,6 +56,15 @@ def test_a_sample_is_written_masked_and_checked(penstock, job, tmp_path):
     assert [record["amount"] for record in found] == list(range(10))
     result = penstock("check", job, "--input", str(out), "--ways", "8")
     assert result.stdout.startswith("same answer in 8 ways (10 records, seed 0)\n")
+
+
+def test_a_part_of_a_source_that_cannot_be_read_is_noted(penstock, program, tmp_path):
+    (tmp_path / "1.csv").write_text("at\n5\n")
+    path = program(HYBRID.format(path=str(tmp_path / "1.csv")))
+    result = penstock("sample", path, "--out", str(tmp_path / "samples"))
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout == f"{tmp_path}/samples/orders.jsonl  1 records\n"
+    assert "the sample of source 'orders' lacks a source made at the switch" in result.stderr
 
 
 def test_nothing_is_written_over_and_columns_must_be_there(penstock, job, tmp_path):

@@ -70,6 +70,9 @@ def sample(
             else:
                 note = f"note: source {source.name!r} is not sampled: {source.problem}"
                 console.print(Text(note), soft_wrap=True)
+            for part in source.left_out:
+                note = f"note: the sample of source {source.name!r} lacks {part}, which cannot be read outside of a job"
+                console.print(Text(note), soft_wrap=True)
         if files.masked:
             console.print(Text(f"masked: {', '.join(files.masked)}"), soft_wrap=True)
         return 0

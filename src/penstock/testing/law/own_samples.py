@@ -125,22 +125,23 @@ def samples_of(
     return Samples(samples, tuple(generated))
 
 
-def first_records(graph: LogicalGraph, node: Node, records: int) -> Sample:
-    """Return the first records of a source, those of logs of other systems too."""
+def first_records(graph: LogicalGraph, node: Node, records: int) -> tuple[Sample, tuple[str, ...]]:
+    """Return the first records of a source, those of logs of other systems too, and its parts that cannot be read here."""
     assert node.source is not None, "sources have one"
     with TemporaryDirectory(prefix="penstock-") as directory:
-        sampled = (
-            _sampled(part, Path(directory, str(number)), records)
+        sampled = [
+            (part, _sampled(part, Path(directory, str(number)), records))
             for number, part in enumerate(parts_of(node.source))
-        )
-        parts = [part for part in sampled if part is not None]
-        if not parts:
+        ]
+        readable = [own for _, own in sampled if own is not None]
+        if not readable:
             raise SourceError(
                 f"{node.source.describe()} cannot be read outside of a job",
                 hint=_BY_SNAPSHOT if node.source.takes_snapshot else _BY_HAND,
                 origin=node.origin,
             )
-        return in_order_of_time(graph, node, _own(node, parts, records))
+        others = tuple(part.describe() for part, own in sampled if own is None)
+        return in_order_of_time(graph, node, _own(node, readable, records)), others
 
 
 def _sampled(part: Source, directory: Path, records: int) -> Source | None:

@@ -22,7 +22,6 @@ from penstock.graph.logical import LogicalGraph, Node
 from penstock.program.operators import SOURCE
 from penstock.testing.law.own_samples import first_records
 from penstock.testing.law.record_texts import RecordTexts, parts_of, with_parts
-from penstock.testing.law.samples import Sample
 from penstock.types import Row, TypeInformation
 from penstock.wire.text import TextError
 
@@ -173,12 +172,14 @@ class SourceFiles:
     Attributes:
         path: The file, or the directory with a file for each split; None if it has no sample.
         problem: The reason why it has no sample, with a hint; None if it has one.
+        left_out: Its parts, in words, of which the sample has no records, because they cannot be read here.
     """
 
     name: str
     path: Path | None = None
     records: int = 0
     problem: str | None = None
+    left_out: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,10 +199,10 @@ def write_samples(
         raise ArgumentError(
             f"{directory} is not empty", hint="Name a directory that is empty or not there."
         )
-    mask, texts, unread = Mask(columns), {}, []
+    mask, texts, left_out, unread = Mask(columns), {}, {}, []
     for node in graph.of_kind(SOURCE):
         try:
-            texts[node.name] = _lines(graph, node, records, mask)
+            texts[node.name], left_out[node.name] = _lines(graph, node, records, mask)
         except ArgumentError:
             raise
         except PenstockError as error:
@@ -214,17 +215,22 @@ def write_samples(
             hint="Write the files by hand, or declare the types of records: a check generates such.",
         )
     _check_columns(columns, mask)
-    written = [_written(directory, name, splits) for name, splits in texts.items()]
+    written = [
+        replace(_written(directory, name, splits), left_out=left_out[name])
+        for name, splits in texts.items()
+    ]
     return SampleFiles((*written, *unread), tuple(mask.masked))
 
 
-def _lines(graph: LogicalGraph, node: Node, records: int, mask: Mask) -> list[list[str]]:
-    """Return the lines of each split of a source."""
+def _lines(
+    graph: LogicalGraph, node: Node, records: int, mask: Mask
+) -> tuple[list[list[str]], tuple[str, ...]]:
+    """Return the lines of each split of a source, and its parts that are left out."""
     if Path(node.name).name != node.name or node.name.startswith("."):
         raise SourceError(
             f"{node.name!r} is no name of a file", hint="Name the source in from_source."
         )
-    sample: Sample = first_records(graph, node, records)
+    sample, left_out = first_records(graph, node, records)
     try:
         texts = RecordTexts(node.type_info)
     except ArgumentError as cause:
@@ -241,7 +247,7 @@ def _lines(graph: LogicalGraph, node: Node, records: int, mask: Mask) -> list[li
                 origin=node.origin,
             ) from cause
         splits.setdefault(element.split, []).append(line)
-    return [splits[number] for number in sorted(splits)] or [[]]
+    return [splits[number] for number in sorted(splits)] or [[]], left_out
 
 
 def _check_columns(columns: Iterable[str], mask: Mask) -> None:
