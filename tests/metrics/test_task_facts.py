@@ -92,6 +92,18 @@ def test_keys_are_shown_if_every_subtask_has_counted_them() -> None:
     assert facts.facts().state_keys == {"sums": 3}
 
 
+def test_subtasks_that_are_gone_after_a_rescaling_do_not_count() -> None:
+    facts = TaskFacts()
+    facts.add_records(0, {"sums": {0: 5, 1: 7}})
+    facts.add_state({"sums": {0: 1, 1: 2}}, {(1, 0): 60, (1, 1): 40}, {"sums": 30}, {"sums": 1})
+    facts.forget_subtasks()
+    facts.add_records(0, {"sums": {0: 1}})
+    facts.add_state({"sums": {0: 3}}, {(1, 0): 90}, {}, {})
+    known = facts.facts()
+    assert known.subtasks == {"sums": (1,)}
+    assert (known.state_keys, known.state_bytes) == ({"sums": 3}, {"sums": 90})
+
+
 def test_sinks_have_files_if_they_know_them() -> None:
     facts = TaskFacts()
     facts.add_sinks({"files": 10, "rows": 4}, {"files": CommitCost(1, 500_000_000, 2, 99)})

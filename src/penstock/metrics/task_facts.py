@@ -83,6 +83,14 @@ class TaskFacts:
                 for subtask, count in received.items():
                     counts[subtask] += count
 
+    def forget_subtasks(self) -> None:
+        """Forget the reports of single subtasks: the job goes on with others."""
+        with self._lock:
+            self._runs.clear()
+            self._subtasks.clear()
+            self._keys.clear()
+            self._log_bytes.clear()
+
     def add_state(
         self,
         keys: Mapping[str, Mapping[int, int | None]],

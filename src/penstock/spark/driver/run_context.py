@@ -150,6 +150,7 @@ class JobContext:
         restored: Restored | None,
     ) -> JobContext:
         """Return the context with which the job goes on with other subtasks; counts and metrics go on."""
+        self.facts.forget_subtasks()
         return replace(
             self,
             configuration=configuration,
