@@ -203,26 +203,16 @@ class ChainEvaluation:
         self,
         batch: pa.RecordBatch,
         timestamps: list[int] | None = None,
-        beside: Mapping[str, list[Any]] | None = None,
     ) -> tuple[list[Any], list[int] | None]:
-        """Return the results of a batch of columns that have the names of the fields, with their timestamps; `beside` as above."""
-        table = self._of_columns(batch, timestamps, beside or {})
+        """Return the results of a batch of columns that have the names of the fields, `beside` too, with their timestamps."""
+        table = self._of_columns(batch, timestamps)
         return self._rows(table), table.stamps
 
-    def _of_columns(
-        self,
-        batch: pa.RecordBatch,
-        timestamps: list[int] | None,
-        beside: Mapping[str, list[Any]],
-    ) -> _Table:
+    def _of_columns(self, batch: pa.RecordBatch, timestamps: list[int] | None) -> _Table:
         def alone(position: int) -> None:
-            own = {name: of_all[position : position + 1] for name, of_all in beside.items()}
-            self.of_columns(batch.slice(position, 1), None, own)
+            self.of_columns(batch.slice(position, 1))
 
         columns = {
-            name: _Column(name, self._fields[name], column) for name, column in beside.items()
-        }
-        columns |= {
             name: _Column(name, self._fields[name], None, array)
             for name, array in zip(batch.schema.names, batch.columns, strict=True)
         }
@@ -242,10 +232,9 @@ class ChainEvaluation:
         self,
         batch: pa.RecordBatch,
         timestamps: list[int] | None = None,
-        beside: Mapping[str, list[Any]] | None = None,
     ) -> tuple[pa.RecordBatch, list[int] | None]:
         """Return the results of `of_columns` as columns; the last step is a selection."""
-        table = self._of_columns(batch, timestamps, beside or {})
+        table = self._of_columns(batch, timestamps)
         return self._columns(table), table.stamps
 
     def _columns(self, table: _Table) -> pa.RecordBatch:

@@ -125,10 +125,10 @@ def _content(cell: Any) -> Any:
 
 _PARTS: dict[type | tuple[type, ...], Callable[[Any], Iterable[Any]]] = {
     CodeType: lambda code: code.co_consts,
-    FunctionType: lambda each: (each.__code__, *map(_content, each.__closure__ or ())),
-    MethodType: lambda each: (each.__func__, each.__self__),
-    partial: lambda each: (each.func, *each.args),
-    tuple: lambda each: each,
+    FunctionType: lambda function: (function.__code__, *map(_content, function.__closure__ or ())),
+    MethodType: lambda method: (method.__func__, method.__self__),
+    partial: lambda call: (call.func, *call.args),
+    tuple: iter,
     (type, ModuleType): lambda _: (),
 }
 """Class of objects to what they refer to; of others it is their methods and fields."""

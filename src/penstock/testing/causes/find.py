@@ -170,8 +170,8 @@ _RULES = (calls, watermark_calls, outer_variables, mutable_defaults)
 def find_causes(graph: LogicalGraph) -> tuple[Cause, ...]:
     """Return the places of a program that can give two answers over the same records.
 
-    It reads the program's functions, and those of its own modules that they call, but does not run them. What it
-    does not find may still differ, and a cause that `is_possible` changes the answers over some records only.
+    It reads the program's functions, and those of its own modules that they call, but does not run them. Other places
+    may still differ, and a cause that `is_possible` changes the answers over some records only.
 
     Args:
         graph: The graph of a built program: `env.plan().graph`.

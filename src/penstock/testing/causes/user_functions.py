@@ -183,7 +183,7 @@ def function_of(member: Any) -> FunctionType | None:
     known: set[int] = set()
     while id(member) not in known:
         known.add(id(member))
-        # Of the object itself: an expression of columns has every attribute.
+        # The object's own attribute: an expression of columns has every one.
         member = getattr_static(member, "__wrapped__", member)
     return member if isinstance(member, FunctionType) else None
 

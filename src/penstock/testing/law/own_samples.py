@@ -1,6 +1,6 @@
 """Samples of the own inputs of a program: the first records of every source that this process can read.
 
-Of another source whose rows or tuples have a declared type, records are made. A type such as String describes the
+If the rows or tuples of another source have a declared type, records are made. A type such as String describes the
 encoding of records and not their contents: made ones would be refused by the first function.
 """
 

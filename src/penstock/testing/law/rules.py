@@ -57,7 +57,7 @@ class SinkRule:
     """The comparison of one sink.
 
     Attributes:
-        answer: What is compared.
+        answer: The part of the results that is compared.
         key: For LAST_PER_KEY: selects the key of a record.
         is_contained: For FINAL: every final result is a result of a live run too, because only functions without
             state are between the aggregate and the sink.

@@ -87,7 +87,7 @@ class Way:
         compression: `state.compression`.
         drop_timestamps: `pipeline.drop-unused-timestamps`.
         only_live: Number of sources, the first ones, that have no history.
-        on_spark: The run is a job on Spark, in a process of its own on `local[2]`. Of the other fields it takes the
+        on_spark: The run is a job on Spark, in a process of its own on `local[2]`. It takes the
             mode, the parallelism, the cut, the order, the backend, and all that is a setting.
         kill: On Spark: `driver` or `worker`, which gets SIGKILL once. None kills nothing.
         on_duckdb: The answer is that of DuckDB, of a query of SQL; any other program runs as if it were not set.

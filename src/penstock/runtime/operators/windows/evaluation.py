@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from penstock.errors import GraphError
@@ -19,6 +20,7 @@ from penstock.runtime.flow.record_copies import Emission
 from penstock.runtime.operators.expressions import WriteColumns
 from penstock.runtime.operators.windows.scoped_states import ScopedStates
 from penstock.runtime.time.timers import InternalTimerService
+from penstock.types.arrow import arrow_type
 from penstock.types.list_key import selected_key
 
 
@@ -117,7 +119,7 @@ class ResultsOutput(FanOut):
     The bounds of regular windows are made of the timestamp of a result, which is the last millisecond of its window.
     """
 
-    __slots__ = ("_bounds", "_origin", "_results", "_zone")
+    __slots__ = ("_bounds", "_kind", "_origin", "_results", "_zone")
 
     def __init__(self, output: Output, spec: OperatorSpec) -> None:
         super().__init__((output,))
@@ -128,7 +130,8 @@ class ResultsOutput(FanOut):
         self._origin = spec.origin
         beside = () if self._bounds is None else tuple(WINDOW_BOUNDS)
         self._results = ChainEvaluation(window.results, spec.name, spec.origin, beside=beside)
-        self._zone = zone_of_bounds(window.results.records.field_types[-1])
+        self._kind = window.results.records.field_types[-1]
+        self._zone = zone_of_bounds(self._kind)
 
     def collect(self, values: list[Any], timestamps: list[int] | None) -> None:
         """Forward the results of a batch, with its timestamps."""
@@ -145,12 +148,27 @@ class ResultsOutput(FanOut):
         self, parts: pa.RecordBatch, timestamps: list[int], write: WriteColumns | None
     ) -> None:
         """Forward the results of columns of parts; as columns, if there is a function that takes them."""
-        beside = None if self._bounds is None else self._bounds_of(self._bounds, timestamps)
+        if self._bounds is not None:
+            parts = self._with_bounds(self._bounds, parts, timestamps)
         if write is not None:
-            write(*self._results.columns_of(parts, timestamps, beside))
+            write(*self._results.columns_of(parts, timestamps))
             return
-        results, stamps = self._results.of_columns(parts, timestamps, beside)
+        results, stamps = self._results.of_columns(parts, timestamps)
         super().collect(results, stamps)
+
+    def _with_bounds(
+        self, windows: RegularWindows, parts: pa.RecordBatch, timestamps: list[int]
+    ) -> pa.RecordBatch:
+        """Return parts beside start and end of their windows."""
+        shape: Any = windows  # whose arithmetic is that of arrays too
+        ends = np.array(timestamps, dtype=np.int64) + 1
+        self._bounds_of(windows, [min(timestamps), max(timestamps)])  # refuses those of no year
+        bounds = [
+            pa.array(millis).cast(pa.timestamp("ms")).cast(arrow_type(self._kind))
+            for millis in (shape.start_of(ends), ends)
+        ]
+        names = [*parts.schema.names, *WINDOW_BOUNDS]
+        return pa.RecordBatch.from_arrays([*parts.columns, *bounds], names=names)
 
     def _bounds_of(
         self, windows: RegularWindows, timestamps: list[int]
