@@ -134,7 +134,7 @@ def named(source: str) -> list[str]:
 def filled(source: str) -> list[str]:
     """Return the parameters, variables and attributes that are named by a word for any value, with their lines."""
     defined = (
-        (node.lineno, _name(node))
+        (getattr(node, "lineno", 0), _name(node))
         for node in ast.walk(ast.parse(source))
         if isinstance(node, ast.arg) or isinstance(getattr(node, "ctx", None), ast.Store)
     )

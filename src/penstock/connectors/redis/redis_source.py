@@ -185,7 +185,7 @@ def _text(value: bytes | str) -> str:
 
 
 _LATEST = -1
-_found: dict[tuple[RedisAddress, str], StreamFacts] = {}
+_known_facts: dict[tuple[RedisAddress, str], StreamFacts] = {}
 """The last result of the driver, for costs."""
 
 
@@ -345,7 +345,7 @@ class RedisSource(LogSource):
         for facts in streams:
             if facts.name in known:
                 facts.check(known[facts.name])
-            _found[self.address, facts.name] = facts
+            _known_facts[self.address, facts.name] = facts
         return [self._split(facts, known) for facts in streams]
 
     def read(self, split: str, start: int, end: int) -> LogBatch:
@@ -365,13 +365,13 @@ class RedisSource(LogSource):
             start: First position.
             end: Position behind the last.
         """
-        facts = _found.get((self.address, split))
+        facts = _known_facts.get((self.address, split))
         if facts is None:
             with self._errors(f"find stream {split!r}"):
                 streams = streams_at(self.address, [split])
             if not streams:
                 return 0
-            facts = _found[self.address, split] = streams[0]
+            facts = _known_facts[self.address, split] = streams[0]
         return facts.cost(start, end)
 
     def position_at(self, split: str, timestamp_ms: int, start: int, end: int) -> int:
