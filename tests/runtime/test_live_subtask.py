@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from typing import ClassVar
 
 import pytest
@@ -18,7 +17,6 @@ from penstock.runtime.exchange.channel_writer import ChannelWriter, FrameSequenc
 from penstock.runtime.task.live_subtask import LiveSubtask
 from penstock.runtime.task.report import decode_report
 from penstock.state.backends.hash.backend import HashBackend
-from penstock.state.backends.lmdb.backend import LmdbBackend
 from penstock.state.log.change_log import ChangeLog
 from penstock.testing.live_run import MemoryLog
 from penstock.testing.schedule import AttemptFailed, Steps
@@ -126,28 +124,15 @@ def counted_keys(out):
     return report.state_keys
 
 
-@pytest.fixture(params=["hashmap", "lmdb"])
-def worker(request, program, tmp_path):
-    """Return a function that makes the subtask anew in the directory of a host."""
-
-    def make(host):
-        is_file = request.param == "lmdb"
-        backend = partial(LmdbBackend, tmp_path / host, "job") if is_file else HashBackend
-        return LiveSubtask(user_code.dump(program[1]), 0, make_backend=backend)
-
-    return make
-
-
-def test_keys_are_counted_in_each_micro_batch_that_changes_them(worker, frames):
-    log, subtask = MemoryLog(), worker("one")
+def test_keys_are_counted_in_each_micro_batch_that_changes_them(subtask, frames):
+    log = MemoryLog()
     counted = [counted_keys(run(subtask, frames(values), log)) for values in ("a", "bc", "")]
     assert counted == [{"count": {0: 1}}, {"count": {0: 3}}, {}]
 
 
-def test_keys_that_no_record_has_read_since_the_start_are_unknown(worker, frames):
-    log, one, other = MemoryLog(), worker("one"), worker("other")
-    run(one, frames("ab"), log)
-    run(one, frames("c"), log)
+def test_keys_that_no_record_has_read_since_the_start_are_unknown(subtask, other, frames):
+    log = MemoryLog()
+    run(subtask, frames("abc"), log)
     counted = [counted_keys(run(other, frames(values), log)) for values in ("", "a", "bc")]
     assert counted == [{"count": {0: None}}, {"count": {0: None}}, {"count": {0: 3}}]
 

@@ -238,7 +238,7 @@ class BackendMachine(RuleBasedStateMachine):
                 if outcome == "failed":
                     raise InterruptedError
                 changed = copy.drain()
-                assert copy.key_counts() in ({"op": None}, {"op": keys_of(model)})
+                assert copy.key_counts() in ({}, {"op": None}, {"op": keys_of(model)})
                 appended = log.append(changed, b"", copy)
                 copy.written(appended.position)
                 if outcome == "lost":
@@ -310,7 +310,7 @@ class BackendMachine(RuleBasedStateMachine):
             of_keys = {a: v for a, v in expected.items() if a[1] in keys or a[1] is None}
             assert tables.content(keys) == of_keys, number
             if keys == subtask.keys:
-                assert copy.key_counts() == {"op": keys_of(expected)}, number
+                assert copy.key_counts() in ({}, {"op": keys_of(expected)}), number
             pending = [stamp for state, _, stamp in expected if state == "timers"]
             assert tables.timers.next_due() == min(pending, default=None)  # type: ignore[type-var]
             copy.discard()
@@ -383,7 +383,8 @@ def test_draining_costs_in_proportion_to_the_changes(backend):
     assert backend.drain() == []
 
 
-def test_reading_the_number_of_keys_visits_no_key_group(backend, monkeypatch):
+def test_reading_the_number_of_keys_visits_no_key_group(monkeypatch):
+    backend = HashBackend()
     table = backend.table("op", "s", VALUE)
     for key in range(100):
         table[GROUPS[key]].put(key, Row.coerce((key, "x")))

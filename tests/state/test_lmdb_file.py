@@ -174,7 +174,7 @@ class TestTrust:
         worker.read()
         worker.backend.close()
         data = (directory / "copy" / "data.mdb").read_bytes()
-        (directory / "copy" / "data.mdb").write_bytes(data.replace(b'"format": 4', b'"format": 3'))
+        (directory / "copy" / "data.mdb").write_bytes(data.replace(b'"format": 3', b'"format": 4'))
         assert TimedWorker(directory, storage).read() == (CopyUse.REBUILD, {"a": 1})
 
     @pytest.mark.parametrize(

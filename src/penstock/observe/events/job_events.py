@@ -179,7 +179,7 @@ class MetricsReported(JobEventBase):
         sources: Name of a source to records read, over the same.
         subtasks: uid to records received by each subtask, in the run that reported last; of operators before the
             first exchange in live runs only.
-        state_keys: uid to keys with state, if each subtask has counted its keys.
+        state_keys: uid to keys with state, if the state backend counts them and each subtask has.
         state_bytes: uid to what its state takes in the checkpoint, changes that are not compacted included; of
             operators of one level it is divided by what they wrote.
         sinks: uid of a sink to `records`, `commits`, `seconds` of its commits, and `files` and `bytes` if it has

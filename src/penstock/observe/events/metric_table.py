@@ -209,7 +209,7 @@ METRICS: tuple[MetricRow, ...] = (
         "operator_state_keys",
         _GAUGE,
         ("operator",),
-        "Keys with state; behind a start from the time at which every key group was read.",
+        "Keys with state, if the state backend counts them; behind a start from the time at which every key group was read.",
         read.of_report(lambda view: {} if view.metrics is None else view.metrics.state_keys),
     ),
     _row(

@@ -97,20 +97,6 @@ class Table(Protocol):
         """Return the key groups that may have entries, ascending."""
 
 
-NOT_COUNTED = frozenset({StateKind.TIMERS, StateKind.BROADCAST})
-"""Kinds of state whose keys are not counted."""
-
-
-def most_keys(tables: Iterable[tuple[str, StateSchema, int | None]]) -> dict[str, int | None]:
-    """Return uid to keys of the state with most keys; None if those of a state are unknown."""
-    counts: dict[str, int | None] = {}
-    for operator, schema, keys in tables:
-        if schema.kind not in NOT_COUNTED:
-            others = counts.get(operator, 0)
-            counts[operator] = None if keys is None or others is None else max(keys, others)
-    return counts
-
-
 class TimerTable(Protocol):
     """Timers of one operator in one time domain: entries (key, timestamp), ordered by time."""
 
@@ -184,7 +170,8 @@ class KeyedStateBackend(Protocol):
     def key_counts(self) -> dict[str, int | None]:
         """Return uid to keys of its state with most keys; None while a key group of it is deferred.
 
-        The cost is proportional to the number of states: `drain` counts the keys of what changed.
+        The cost is proportional to the number of states: `drain` counts the keys of what changed. A backend that has to look for
+        each of them in a file returns nothing.
         """
 
     def close(self) -> None:

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
 
-from penstock.state.backends.base import TIMERS_SCHEMA, CopyUse, most_keys
+from penstock.state.backends.base import TIMERS_SCHEMA, CopyUse
 from penstock.state.backends.deferred_groups import DeferredGroups, may_defer
 from penstock.state.backends.hash.parts import HashTable
 from penstock.state.log.blob import (
@@ -108,6 +108,9 @@ class HashTimers:
 
 Address = tuple[str, str]
 """(operator uid, state name)."""
+
+_NOT_COUNTED = frozenset({StateKind.TIMERS, StateKind.BROADCAST})
+"""Kinds of state whose keys are not counted."""
 
 
 class HashBackend:
@@ -244,7 +247,12 @@ class HashBackend:
 
     def key_counts(self) -> dict[str, int | None]:
         """Return uid to keys of its state with most keys; None while a key group of it is deferred."""
-        return most_keys((op, t.schema, t.key_count) for (op, _), t in self._tables.items())
+        counts: dict[str, int | None] = {}
+        for (operator, _), table in self._tables.items():
+            if table.schema.kind not in _NOT_COUNTED:
+                keys, others = table.key_count, counts.get(operator, 0)
+                counts[operator] = None if keys is None or others is None else max(keys, others)
+        return counts
 
     def close(self) -> None:
         """Forget everything."""

@@ -28,7 +28,7 @@ EMPTY: Position = (-1, "")
 
 Transaction: TypeAlias = "lmdb.Transaction[bytes]"
 
-_FORMAT = 4
+_FORMAT = 3
 _MAX_READERS = 512
 _MAX_MAP_BYTES = 1 << 42
 _HEADER = b"header"

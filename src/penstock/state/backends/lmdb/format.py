@@ -4,8 +4,7 @@ Four databases:
 
     meta      b"header"   JSON: format, owner, position and target (see `lmdb_file`)
               b"catalog"  JSON: operator, state and schema texts of every table; a table's id is its
-                          place in the list, a schema's number its place among the table's; and
-                          the number of its keys, if they are counted
+                          place in the list, a schema's number its place among the table's
               b"sleepers" list of deferred blobs (see `deferred.py`)
     entries   u32 key group | u16 table id | key                                 single kinds
               u32 key group | u16 table id | u8 length of key | key | subkey     nested kinds
@@ -197,13 +196,11 @@ class StoredTable:
 
     Attributes:
         schemas: Texts its entries were written with; an entry has the place in this list.
-        keys: Keys with stored entries, deferred ones aside.
     """
 
     operator: str
     state: str
     schemas: list[str] = field(default_factory=list)
-    keys: int = 0
 
     @property
     def is_nested(self) -> bool:
@@ -216,7 +213,7 @@ class Catalog:
 
     Attributes:
         tables: In the order of their ids.
-        is_changed: Whether it is other than what was stored.
+        is_changed: Whether `claim` added something.
     """
 
     def __init__(self, data: bytes | None = None) -> None:
@@ -228,14 +225,8 @@ class Catalog:
 
     def encode(self) -> bytes:
         """Return the stored form."""
-        known = [(table.operator, table.state, table.schemas, table.keys) for table in self.tables]
+        known = [(table.operator, table.state, table.schemas) for table in self.tables]
         return json.dumps(known).encode()
-
-    def add_keys(self, table: int, keys: int) -> None:
-        """Add to the number of keys of a table."""
-        if keys:
-            self.tables[table].keys += keys
-            self.is_changed = True
 
     def claim(self, operator: str, state: str, schema: str) -> tuple[int, int]:
         """Return (table id, schema number), made if they are new."""

@@ -7,16 +7,16 @@ missing ones too: one object per entry, as in the hash-map backend. At the end o
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any
+from typing import Any, Protocol
 from zlib import crc32
 
 import lmdb
 
 from penstock.errors import StateError, StateMigrationError
-from penstock.state.backends.base import ABSENT, NOT_COUNTED
+from penstock.state.backends.base import ABSENT
 from penstock.state.backends.lmdb.format import (
     ADDRESSED,
     GROUP_BYTES,
@@ -35,6 +35,28 @@ from penstock.state.schema.entry_schema import StateKind, StateSchema
 from penstock.state.schema.evolution import Migration, migration_of
 from penstock.state.schema.key_coder import Coders
 from penstock.state.schema.stored_form import held_codec, stored_values
+
+
+class EntrySource(Protocol):
+    """The stored entries of a table, as values.
+
+    Attributes:
+        coders: How their addresses are written.
+    """
+
+    coders: Coders
+
+    def fetch(self, raw: bytes) -> Any:
+        """Return one value, `ABSENT` if there is none."""
+
+    def items(self, prefix: bytes) -> Iterable[tuple[Any, Any, Any]]:
+        """Yield (key, subkey, value) of all entries that begin with `prefix`."""
+
+    def addresses(self, prefix: bytes) -> Iterable[tuple[Any, Any]]:
+        """Yield (key, subkey) of all entries that begin with `prefix`."""
+
+    def keys(self, prefix: bytes) -> Iterable[Any]:
+        """Yield the keys of a table with subkeys, each once."""
 
 
 @dataclass(slots=True)
@@ -77,7 +99,7 @@ class LmdbSinglePart:
 
     __slots__ = ("_changed", "_source", "_values")
 
-    def __init__(self, source: LmdbTable, prefix: bytes) -> None:
+    def __init__(self, source: EntrySource, prefix: bytes) -> None:
         self._source = source
         self._values = _Fetched(source.fetch, source.coders.keys.encode, prefix)
         self._changed: set[Any] = set()
@@ -112,15 +134,6 @@ class LmdbSinglePart:
     def is_clean(self) -> bool:
         """Return whether nothing changed since the last `take_changes`."""
         return not self._changed
-
-    def new_keys(self) -> int:
-        """Return how many changed keys have a value, less those that have a stored one."""
-        values, source = self._values, self._source
-        encode, is_stored = source.coders.keys.encode, source.is_stored
-        return sum(
-            (values[key] is not ABSENT) - is_stored(values.prefix + encode(key))
-            for key in self._changed
-        )
 
     def take_changes(self) -> Changes:
         """Return the changes and forget that they were made."""
@@ -174,7 +187,7 @@ class LmdbNestedPart:
 
     __slots__ = ("_changed", "_encode", "_encode_subkey", "_inner", "_prefix", "_source")
 
-    def __init__(self, source: LmdbTable, prefix: bytes) -> None:
+    def __init__(self, source: EntrySource, prefix: bytes) -> None:
         self._source = source
         self._encode = source.coders.keys.encode
         self._encode_subkey = source.coders.subkeys.encode
@@ -248,13 +261,6 @@ class LmdbNestedPart:
         """Return whether nothing changed since the last `take_changes`."""
         return not self._changed
 
-    def new_keys(self) -> int:
-        """Return how many changed keys have entries, less those that have stored ones."""
-        is_stored = self._source.is_stored
-        return sum(
-            (not self.is_empty(key)) - is_stored(self._inner[key].prefix) for key in self._changed
-        )
-
     def take_changes(self) -> Changes:
         """Return the changes and forget that they were made."""
         changes = Changes()
@@ -327,7 +333,6 @@ class LmdbTable:
         self.migrations: list[Migration | None] = []
         self._parts: dict[int, Any] = {}
         self._id = _NO_TABLE
-        self._new_keys = 0
         self._view: View | None = None
         self._deferred: set[bytes] = set()
         self._get: Callable[[bytes], bytes | None] = self._outside
@@ -340,15 +345,6 @@ class LmdbTable:
         if part is None:
             part = self._parts[key_group] = self._make(self, entry_prefix(key_group, self._id))
         return part
-
-    @property
-    def key_count(self) -> int | None:
-        """Return the keys with entries; None while a key group is deferred."""
-        if self._deferred:
-            return None
-        is_new = self._id == _NO_TABLE
-        stored = 0 if is_new else self._in_view.catalog.tables[self._id].keys
-        return stored + self._new_keys
 
     def groups(self) -> list[int]:
         """Return the key groups that may have entries, ascending."""
@@ -393,14 +389,11 @@ class LmdbTable:
         self._forget()
 
     def _forget(self) -> None:
-        self._new_keys = 0
         for group, part in self._parts.items():
             part.forget(entry_prefix(group, self._id))
 
     def changes(self, part: Any) -> Section:
         """Return what changed in a part, with values in plain form."""
-        if self.schema.kind not in NOT_COUNTED:
-            self._new_keys += part.new_keys()
         changes = part.take_changes()
         values = stored_values(self._codec, changes.values, changes.coded or None)
         text = self.schema.text()
@@ -433,6 +426,8 @@ class LmdbTable:
             part.put(key, subkey, value)
         for key, subkey in zip(section.removed, section.removed_subkeys or (), strict=True):
             part.remove(key, subkey)
+
+    # The methods of `lmdb.parts.EntrySource`.
 
     def fetch(self, raw: bytes) -> Any:
         """Return one stored value, `ABSENT` if there is none."""
@@ -493,12 +488,6 @@ class LmdbTable:
                 yield next(iter(self.addresses(inner)))[0]
             else:
                 yield self.coders.keys.decode(inner[start:])
-
-    def is_stored(self, raw: bytes) -> bool:
-        """Return whether a key has stored entries; False if its key group is deferred."""
-        if self._id == _NO_TABLE or raw[:GROUP_BYTES] in self._deferred:
-            return False
-        return self._in_view.has_key(raw, is_nested=self.schema.kind.is_nested)
 
     def _entries(self, prefix: bytes) -> Iterator[tuple[int, Any, Any, Any]]:
         if self._id == _NO_TABLE:

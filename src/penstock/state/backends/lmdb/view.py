@@ -135,15 +135,6 @@ class View:
         except lmdb.Error as cause:
             self.damaged(str(cause))
 
-    def has_key(self, raw: bytes, *, is_nested: bool) -> bool:
-        """Return whether there is the entry `raw`, or one that begins with it if the kind is nested."""
-        try:
-            self._probe.set_range(raw)
-            near = self._probe.key()
-        except lmdb.Error as cause:
-            self.damaged(str(cause))
-        return near.startswith(raw) if is_nested else near == raw
-
     def check_absent(self, raw: bytes) -> None:
         """Make sure that an entry that was not found is not there."""
         try:

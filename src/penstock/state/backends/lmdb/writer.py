@@ -10,7 +10,7 @@ import lmdb
 
 from penstock.errors import StateError
 from penstock.failpoint import failpoint
-from penstock.state.backends.base import NOT_COUNTED, CopyUse
+from penstock.state.backends.base import CopyUse
 from penstock.state.backends.deferred_groups import may_defer
 from penstock.state.backends.lmdb.deferred import DeferredBlobs, OperatorBlobs
 from penstock.state.backends.lmdb.directory import CopyDirectory
@@ -157,35 +157,12 @@ class EntryWriter:
             coders = self._coders_of(operator, schema)
             if schema.kind is StateKind.TIMERS:
                 self._apply_timers(group, table, section, coders)
-            prefix = entry_prefix(group, table)
-            keys = self._key_counter(prefix, section, schema.kind, coders)
-            before = keys()
             self._clear(group, table, section, coders)
             if schema.kind.is_nested:
-                self._apply_nested(prefix, number, section, coders)
+                self._apply_nested(entry_prefix(group, table), number, section, coders)
             else:
-                self._apply_single(prefix, number, section, coders)
-            self._catalog.add_keys(table, keys() - before)
+                self._apply_single(entry_prefix(group, table), number, section, coders)
             self._n_entries += len(section)
-
-    def _key_counter(
-        self, prefix: bytes, section: Section, kind: StateKind, coders: Coders
-    ) -> Callable[[], int]:
-        """Return a function of which two results differ by the keys that a section adds."""
-        if kind in NOT_COUNTED:
-            return lambda: 0
-        if not kind.is_nested:
-            return lambda: int(self._txn.stat(self._file.entries)["entries"])
-        keys = {*section.keys, *section.removed, *section.cleared}
-        starts = sorted(nested_prefix(prefix, coders.keys.encode(key)) for key in keys)
-
-        def count() -> int:
-            with self._txn.cursor() as cursor:
-                return sum(
-                    cursor.set_range(start) and cursor.key().startswith(start) for start in starts
-                )
-
-        return count
 
     def _apply_single(self, prefix: bytes, number: int, section: Section, coders: Coders) -> None:
         rows = []
@@ -329,10 +306,8 @@ def _advance(
         file = directory.private()
     elif position != EMPTY:
         file, _ = directory.recreate()
-    # Not to defer the only micro-batch of a log without a seed: with its groups its keys would not be counted.
-    deferrable = None if use is CopyUse.HIT and not log.head.live_bytes else declared
     try:
-        _apply(file, log.all_blobs(), coders_of, Header(directory.owner, None), final, deferrable)
+        _apply(file, log.all_blobs(), coders_of, Header(directory.owner, None), final, declared)
     except lmdb.Error as cause:
         raise _full(directory, cause) from cause
     return file, use
