@@ -33,10 +33,8 @@ def reduce_files(session: SparkSession, shape: Shape) -> DataFrame:
 
 
 def windows_of_files(session: SparkSession, shape: Shape) -> DataFrame:
-    """Return (key, sum of v, count) per window of the records in files."""
-    window = sf.expr(f"v DIV {shape.window_ms}").alias("window")
-    records = session.read.parquet(os.environ[FILES])
-    return records.groupBy("key", window).agg(sf.sum("v"), sf.count("v")).drop("window")
+    """Return (key, sum of v, count) per window of the records in files; the window is a column as any other."""
+    return _summed(session, sf.expr(f"v DIV {shape.window_ms}").alias("window"))
 
 
 def tumble_of_files(session: SparkSession, shape: Shape) -> DataFrame:

@@ -51,7 +51,7 @@ def _number(number: int) -> Column:
 def _read_as(value: Column, before: str, after: str) -> Column:
     """Return a column whose 64 bits are those of another type, as `window` of Spark reads its times.
 
-    Functions of SQL do not: `timestamp_diff` makes two dates of Java of a timestamp without zone, at 200 ns.
+    Functions of SQL do not: `timestamp_diff` makes two dates of Java of a timestamp without zone, in 400 ns.
     """
     jvm: Any = get_active_spark_context()._jvm  # noqa: SLF001 - Python has no other access to it
     catalyst, columns = jvm.org.apache.spark.sql.catalyst, jvm.org.apache.spark.sql.classic
